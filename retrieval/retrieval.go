@@ -1,0 +1,73 @@
+package retrieval
+
+import (
+	"context"
+	"time"
+)
+
+// Passage is one piece of a document that a search found.
+type Passage struct {
+	ID      string  // the chunk's id
+	Base    string  // the base that it came from
+	Path    string  // the file, as it was pushed: "faq/horarios.md"
+	Heading string  // its heading path, "Tarifas › Revisión"; empty above the first heading
+	Text    string  // the text under the heading
+	Score   float64 // fused, relative to the best of this search: 1.0 is the top
+}
+
+// Evidence says how near the best passage is to the question, by the cosine of
+// their vectors. It is told to readers of the log and gates nothing.
+type Evidence string
+
+// The levels of Evidence; the cut-offs belong to the embedder.
+const (
+	EvidenceStrong Evidence = "strong"
+	EvidenceWeak   Evidence = "weak"
+	EvidenceNone   Evidence = "none"
+)
+
+// Attachment is one base that an agent reads.
+type Attachment struct {
+	Base     string
+	K        int     // passages a turn at most; 0 is 8
+	MinScore float64 // floor for this base's fused score, 0 to 1
+}
+
+// Query is one question to the bases of an agent.
+type Query struct {
+	Org   string
+	Text  string
+	Bases []Attachment
+}
+
+// Branch names one of the two searches that are fused.
+type Branch string
+
+// The branches.
+const (
+	Words   Branch = "words"
+	Vectors Branch = "vectors"
+)
+
+// Result is what a search found, best first.
+type Result struct {
+	Passages []Passage
+	Evidence Evidence
+	Cosine   float64 // the best cosine, 0 without the vector branch
+	// Branches that took part. Only Words when the embedder was late or failed.
+	Branches []Branch
+	// Degraded is why the vector branch is missing, nil when it took part.
+	Degraded error
+	// EmbedTook is the time that the embedder took.
+	EmbedTook time.Duration
+}
+
+// Embedder turns texts into vectors of one length.
+type Embedder interface {
+	// Name identifies the model; vectors of two names never mix.
+	Name() string
+	// Dim is the length of each vector.
+	Dim() int
+	// Embed returns one unit vector a text, in order.
+	Embed(ctx context.Context, texts []string) ([][]float32, error)
+}
