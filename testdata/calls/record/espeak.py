@@ -62,9 +62,14 @@ class Speech:
     phonemes: list[tuple[int, str]]  # start, mnemonic
 
 
-class Synthesiser:
-    """One libespeak-ng; the library allows one in a process, used by one thread."""
+def speak(language: str, words_per_minute: int, text: str) -> Speech:
+    """Returns the text spoken by the language's voice, "es" or "en-gb". Once a
+    process: the library cannot be opened twice.
+    """
+    return _Synthesiser(words_per_minute).speak(language, text)
 
+
+class _Synthesiser:
     def __init__(self, words_per_minute: int):
         self._lib = ctypes.CDLL("libespeak-ng.so.1")
         self._rate = self._lib.espeak_Initialize(_SYNCHRONOUS, 0, None, _PHONEME_EVENTS)
@@ -75,7 +80,6 @@ class Synthesiser:
         self._lib.espeak_SetParameter(_RATE, words_per_minute, 0)
 
     def speak(self, language: str, text: str) -> Speech:
-        """Returns the text spoken by the language's voice, "es" or "en-gb"."""
         self._pcm, self._words, self._phonemes = bytearray(), [], []
         voice = _Voice(languages=language.encode())
         if self._lib.espeak_SetVoiceByProperties(ctypes.byref(voice)) != 0:

@@ -8,7 +8,9 @@ synthesiser does not tell apart, and leaves that call's call.json as it was.
 """
 
 import array
+import functools
 import json
+import multiprocessing
 import pathlib
 import re
 import subprocess
@@ -31,17 +33,25 @@ RATE = 16000
 
 
 def main() -> None:
-    synthesiser = espeak.Synthesiser(WORDS_PER_MINUTE)
     for path in sorted(CALLS.glob("*/call.json")):
         call = json.loads(path.read_text())
+        speak = functools.partial(speak_alone, VOICES[call["language"]])
         for turn in call["turns"]:
-            record(synthesiser, VOICES[call["language"]], path.parent, turn)
+            record(speak, path.parent, turn)
         path.write_text(layout(call))
 
 
-def record(synthesiser, language: str, folder: pathlib.Path, turn: dict) -> None:
+def speak_alone(language: str, text: str) -> espeak.Speech:
+    """Speaks in a process of its own: the library carries state from one text to
+    the next, and a changed turn would change the recordings after it.
+    """
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply_async(espeak.speak, (language, WORDS_PER_MINUTE, text)).get(timeout=30)
+
+
+def record(speak, folder: pathlib.Path, turn: dict) -> None:
     """Speaks one turn into its WAV and puts its times into the turn."""
-    speech = synthesiser.speak(language, turn["text"])
+    speech = speak(turn["text"])
     keep = kept(speech)
     words = timed(turn["text"], speech, keep)
     pcm = silence(speech.rate, LEAD_MS)
