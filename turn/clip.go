@@ -1,0 +1,78 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"headstart/turn/tts"
+)
+
+// Clip is a phrase that was synthesised before it is needed.
+type Clip struct {
+	Text string
+	PCM  []int16 // mono
+	Rate int     // hertz
+}
+
+// Clips are the phrases that a call may need when its voice is dead, or at
+// once. A nil one is not spoken.
+type Clips struct {
+	Greeting *Clip // the words of Greeting.Say
+	Fallback *Clip // something of ours failed
+	Unheard  *Clip // the caller spoke and no word was understood
+}
+
+// clipPatience bounds the synthesis of one clip.
+const clipPatience = 20 * time.Second
+
+// Synthesise says a text into a clip.
+func Synthesise(ctx context.Context, voice Voice, text string, says []tts.Pronunciation) (*Clip, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, clipPatience, fmt.Errorf("synthesise phrase: no answer within %v", clipPatience))
+	defer cancel()
+	clauses := make(chan string, 1)
+	clauses <- tts.Pronounce(says, tts.Speakable(text))
+	close(clauses)
+	clip := &Clip{Text: text, Rate: voice.Rate()}
+	err := voice.Speak(ctx, clauses, func(a tts.Audio) error {
+		clip.PCM = append(clip.PCM, a.PCM...)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("synthesise phrase: %w", err)
+	}
+	if len(clip.PCM) == 0 {
+		return nil, fmt.Errorf("synthesise phrase: the voice gave no audio")
+	}
+	return clip, nil
+}
+
+// Phrase names a sentence that every agent can say in its language.
+type Phrase int
+
+// The phrases.
+const (
+	PhraseFallback Phrase = iota // something of ours failed
+	PhraseUnheard                // the caller spoke and no word was understood
+)
+
+var phrases = map[string][2]string{
+	"es": {"Perdone, ahora mismo tengo un problema técnico. ¿Puede repetirlo, por favor?", "Perdone, no le he oído bien. ¿Puede repetirlo?"},
+	"en": {"Sorry, I'm having a technical problem right now. Could you say that again, please?", "Sorry, I didn't hear you well. Could you say that again?"},
+	"pt": {"Desculpe, estou com um problema técnico neste momento. Pode repetir, por favor?", "Desculpe, não ouvi bem. Pode repetir?"},
+	"fr": {"Excusez-moi, j'ai un problème technique en ce moment. Pouvez-vous répéter, s'il vous plaît ?", "Excusez-moi, je ne vous ai pas bien entendu. Pouvez-vous répéter ?"},
+	"de": {"Entschuldigung, ich habe gerade ein technisches Problem. Können Sie das bitte wiederholen?", "Entschuldigung, ich habe Sie nicht gut verstanden. Können Sie das wiederholen?"},
+	"it": {"Mi scusi, in questo momento ho un problema tecnico. Può ripetere, per favore?", "Mi scusi, non ho sentito bene. Può ripetere?"},
+}
+
+// In is the phrase in a language, given as a BCP 47 tag; English where we have
+// no words of it.
+func (p Phrase) In(language string) string {
+	primary, _, _ := strings.Cut(strings.ToLower(language), "-")
+	list, ok := phrases[primary]
+	if !ok {
+		list = phrases["en"]
+	}
+	return list[p]
+}

@@ -1,0 +1,106 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"headstart/memory"
+	"headstart/retrieval"
+	"headstart/turn/tts"
+)
+
+// Config is how a conversation behaves. The zero value of each field is the
+// default that its comment names.
+type Config struct {
+	// Language is what the agent speaks, as a BCP 47 tag. Default "en".
+	Language string
+	// Prompt is the static prompt, sent first in every request.
+	Prompt string
+	// Greeting opens the call. The zero value says nothing.
+	Greeting Greeting
+	// Org and Bases are what the agent's searches read. Without bases no search runs.
+	Org   string
+	Bases []retrieval.Attachment
+	// Contact is who is on the line, for the log of recalls; nil when nobody is known.
+	Contact *memory.Contact
+	// Says is how the voice pronounces words; the log never shows it.
+	Says []tts.Pronunciation
+	// Timing holds the clocks of a turn.
+	Timing Timing
+	// LateLookups starts lookups at the end of the turn instead of on interims,
+	// to measure what the early start is worth.
+	LateLookups bool
+	// Clips are phrases that were synthesised before they are needed, so that a
+	// dead voice can still speak them.
+	Clips Clips
+}
+
+// Greeting is how the agent opens a call: the words themselves, or what the
+// model is told before it finds its own. At most one of the two.
+type Greeting struct {
+	Say   string
+	Reply string
+	// Interruptible lets the caller cut the opening short. By default a
+	// caller's "hello?" over it is heard, and answered after it.
+	Interruptible bool
+}
+
+// Timing holds the clocks of a turn. Zero means the default in the comment.
+type Timing struct {
+	MinEndpointing  time.Duration // 300 ms after the end of speech, when the words are final
+	MaxEndpointing  time.Duration // 2.5 s, when a final is still owed
+	LookupBudget    time.Duration // 250 ms from commit, search and recall together
+	MinInterruption time.Duration // 500 ms of speech over the agent stop it
+	// MinInterruptionWords is how many words, besides, the caller must say. Default 0.
+	MinInterruptionWords int
+	Away                 time.Duration // 15 s with both sides silent
+	MaxDuration          time.Duration // 600 s, the call's ceiling
+}
+
+// lookupGrace is how long after the budget a searcher that was cancelled may
+// take to hand in what it has, before the turn goes on without it.
+const lookupGrace = 10 * time.Millisecond
+
+func (t Timing) withDefaults() Timing {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&t.MinEndpointing, 300 * time.Millisecond},
+		{&t.MaxEndpointing, 2500 * time.Millisecond},
+		{&t.LookupBudget, 250 * time.Millisecond},
+		{&t.MinInterruption, 500 * time.Millisecond},
+		{&t.Away, 15 * time.Second},
+		{&t.MaxDuration, 600 * time.Second},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return t
+}
+
+// Validate joins every complaint about the configuration.
+func (c Config) Validate() error {
+	var complaints []error
+	if c.Greeting.Say != "" && c.Greeting.Reply != "" {
+		complaints = append(complaints, errors.New("greeting: say and reply exclude each other"))
+	}
+	t := c.Timing.withDefaults()
+	if t.MinEndpointing < 0 || t.MaxEndpointing < t.MinEndpointing {
+		complaints = append(complaints, fmt.Errorf("endpointing: the minimum %v must not be above the maximum %v", t.MinEndpointing, t.MaxEndpointing))
+	}
+	if t.LookupBudget < 0 {
+		complaints = append(complaints, fmt.Errorf("lookup budget: %v is negative", t.LookupBudget))
+	}
+	if t.MinInterruptionWords < 0 {
+		complaints = append(complaints, fmt.Errorf("min interruption words: %d is negative", t.MinInterruptionWords))
+	}
+	for _, p := range c.Says {
+		if p.Word == "" || p.Spoken == "" {
+			complaints = append(complaints, fmt.Errorf("says: %q as %q needs both words", p.Word, p.Spoken))
+		}
+	}
+	return errors.Join(complaints...)
+}

@@ -1,0 +1,242 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/retrieval"
+	"headstart/turn/stt"
+	"headstart/turn/vad"
+)
+
+// Analyser tells what a caller's words are worth to a search.
+type Analyser interface {
+	// Content is the content words, folded and stemmed, in order: what has to
+	// change before a lookup starts again.
+	Content(text string) []string
+	// WorthEarly tells whether an interim is worth a query.
+	WorthEarly(text string) bool
+	// Worth tells whether a committed turn is worth one.
+	Worth(text string) bool
+}
+
+// Detector tells speech from silence in the caller's audio.
+type Detector interface {
+	// Write takes 16 kHz mono audio and returns the edges found in it, on the
+	// clock of the audio written so far.
+	Write(pcm []int16) []vad.Edge
+}
+
+// Ports are what a conversation hears with, looks up with and speaks with.
+// Recaller and Searcher may be nil: then there is no such lookup.
+type Ports struct {
+	Detector   Detector
+	Recogniser Recogniser
+	Model      Model
+	Voice      Voice
+	Mouth      Mouth
+	Searcher   Searcher
+	Recaller   Recaller
+	Analyser   Analyser
+	Log        Log
+}
+
+// Conversation is one call as the agent has it: it hears, looks up, decides
+// when to speak, and speaks. Run owns every goroutine of it.
+type Conversation struct {
+	cfg   Config
+	ports Ports
+	log   *zap.Logger
+
+	occurrences chan occurrence
+	began       time.Time
+
+	// Touched by Run's goroutine only.
+	state   *state
+	lookups map[int]context.CancelCauseFunc
+	replies map[int]context.CancelCauseFunc
+	flushes chan struct{}
+
+	workers sync.WaitGroup
+	dropped counter // frames of audio that the recogniser had no room for
+}
+
+// New prepares a conversation; nothing happens before Run.
+func New(cfg Config, ports Ports, log *zap.Logger) (*Conversation, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if ports.Searcher == nil {
+		cfg.Bases = nil
+	}
+	return &Conversation{
+		cfg: cfg, ports: ports, log: log.Named("turn"),
+		occurrences: make(chan occurrence, 256),
+		state:       newState(cfg, ports.Analyser, ports.Recaller != nil),
+		lookups:     map[int]context.CancelCauseFunc{},
+		replies:     map[int]context.CancelCauseFunc{},
+		flushes:     make(chan struct{}, 1),
+	}, nil
+}
+
+// Message is something that reaches the conversation other than sound.
+type Message interface{ occurrence() occurrence }
+
+// Subscribed says that the caller hears us: the greeting may begin.
+type Subscribed struct{}
+
+// Typed is a written message of the caller.
+type Typed struct{ Text string }
+
+func (Subscribed) occurrence() occurrence { return began{} }
+func (m Typed) occurrence() occurrence    { return typed{m.Text} }
+
+// Run holds the conversation until ctx ends, whose cause may be an End that
+// says why, or until the conversation ends itself. Nothing of it lives after
+// Run returned, and nothing is spoken after that.
+func (c *Conversation) Run(ctx context.Context, audio <-chan []int16, messages <-chan Message) End {
+	c.began = time.Now()
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	sound := make(chan stt.Input, 100)
+	c.workers.Go(func() { c.listen(work, audio, sound) })
+	c.workers.Go(func() { c.recognise(work, sound) })
+	c.workers.Go(func() { c.relay(work, messages) })
+	end := c.loop(ctx)
+	stop(end)
+	c.drain()
+	return end
+}
+
+// Dropped is how many frames of the caller's audio found no room on their way
+// to the recogniser.
+func (c *Conversation) Dropped() int64 { return c.dropped.load() }
+
+// loop owns the one select: it feeds occurrences to the step and performs what
+// the step asks for. Nothing in it blocks.
+func (c *Conversation) loop(ctx context.Context) End {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	done := ctx.Done()
+	for {
+		timer.Reset(c.untilDeadline())
+		var o occurrence
+		select {
+		case o = <-c.occurrences:
+		case <-timer.C:
+			o = ticked{}
+		case <-done:
+			done = nil
+			o = closed{endOf(ctx)}
+		}
+		var end *End
+		for _, a := range c.state.step(time.Since(c.began), o) {
+			if l, ok := a.(leave); ok {
+				end = &l.end
+			}
+			c.perform(ctx, a)
+		}
+		if end != nil {
+			return *end
+		}
+	}
+}
+
+// untilDeadline is how long the state can be left alone.
+func (c *Conversation) untilDeadline() time.Duration {
+	at := c.state.nextDeadline()
+	if at == never {
+		return time.Hour
+	}
+	return max(0, at-time.Since(c.began))
+}
+
+// endOf reads why a call was ended from outside.
+func endOf(ctx context.Context) End {
+	if end, ok := errors.AsType[End](context.Cause(ctx)); ok {
+		return end
+	}
+	return End{Reason: "error", By: "platform"}
+}
+
+func (c *Conversation) perform(ctx context.Context, a action) {
+	switch a := a.(type) {
+	case record:
+		c.ports.Log.Append(a.event)
+	case look:
+		lookCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by drop or by drain: the step decides
+		c.lookups[a.id] = cancel
+		c.workers.Go(func() { c.lookUp(lookCtx, a) })
+	case drop:
+		if cancel, ok := c.lookups[a.id]; ok {
+			cancel(a.cause)
+			delete(c.lookups, a.id)
+		}
+	case speak:
+		replyCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by hush or by drain: the step decides
+		c.replies[a.id] = cancel
+		c.workers.Go(func() { c.speak(replyCtx, a) })
+	case hush:
+		if cancel, ok := c.replies[a.id]; ok {
+			cancel(a.cause)
+			delete(c.replies, a.id)
+		}
+	case flush:
+		select {
+		case c.flushes <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
+}
+
+// lookUp runs one lookup and hands in what came of it.
+func (c *Conversation) lookUp(ctx context.Context, l look) {
+	var out findings
+	if l.kind == search {
+		out.docs, out.err = c.ports.Searcher.Search(ctx, retrieval.Query{Org: c.cfg.Org, Text: l.query, Bases: c.cfg.Bases})
+	} else {
+		out.facts, out.err = c.ports.Recaller.Recall(ctx, l.query)
+	}
+	c.occurrences <- found{l.id, out}
+}
+
+// speak runs one reply.
+func (c *Conversation) speak(ctx context.Context, job speak) {
+	var reached [stageWords]sync.Once // the three goroutines of a speech report
+	sp := &speech{
+		job: job, model: c.ports.Model, voice: c.ports.Voice, mouth: c.ports.Mouth, says: c.cfg.Says,
+		report: func(st stage, delta string) {
+			tell := func() { c.occurrences <- progressed{job.id, st, delta} }
+			if st == stageWords {
+				tell()
+				return
+			}
+			reached[st].Do(tell)
+		},
+	}
+	c.occurrences <- finished{job.id, sp.run(ctx)}
+}
+
+// drain cancels what still runs and reads on until every worker has ended, so
+// that none of them is left standing before a full channel.
+func (c *Conversation) drain() {
+	for _, cancel := range c.lookups {
+		cancel(ErrSuperseded)
+	}
+	for _, cancel := range c.replies {
+		cancel(ErrInterrupted)
+	}
+	gone := make(chan struct{})
+	go func() { c.workers.Wait(); close(gone) }()
+	for {
+		select {
+		case <-c.occurrences:
+		case <-gone:
+			return
+		}
+	}
+}

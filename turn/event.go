@@ -1,0 +1,149 @@
+package turn
+
+import (
+	"time"
+
+	"headstart/memory"
+	"headstart/retrieval"
+	"headstart/turn/llm"
+	"headstart/turn/stt"
+)
+
+// occurrence is something that happened to the conversation: all that step reads.
+type occurrence interface{ isOccurrence() }
+
+type (
+	// began: the caller hears us from now on.
+	began struct{}
+	// voiced is an edge of the detector; at is the first or last voiced moment.
+	voiced struct {
+		speaking bool
+		at       time.Duration
+	}
+	// heard is what the recogniser told.
+	heard struct{ stt.Event }
+	// deafened: the recogniser gave up for the time being.
+	deafened struct{ err error }
+	// typed is a written message of the caller.
+	typed struct{ text string }
+	// found is a lookup that came back.
+	found struct {
+		id  int
+		out findings
+	}
+	// progressed is a reply that reached a stage.
+	progressed struct {
+		id    int
+		stage stage
+		delta string // with stageWords
+	}
+	// finished is a reply that will make no more sound.
+	finished struct {
+		id  int
+		out outcome
+	}
+	// ticked: a deadline of the state has come.
+	ticked struct{}
+	// closed: the conversation is over.
+	closed struct{ end End }
+)
+
+func (began) isOccurrence()      {}
+func (voiced) isOccurrence()     {}
+func (heard) isOccurrence()      {}
+func (deafened) isOccurrence()   {}
+func (typed) isOccurrence()      {}
+func (found) isOccurrence()      {}
+func (progressed) isOccurrence() {}
+func (finished) isOccurrence()   {}
+func (ticked) isOccurrence()     {}
+func (closed) isOccurrence()     {}
+
+// End is why and by whom a conversation ended, in the words of the log.
+type End struct {
+	Reason string
+	By     string
+}
+
+// Error makes an End the cause of a cancellation.
+func (e End) Error() string { return "call ended: " + e.Reason + " by " + e.By }
+
+// findings are what a lookup came back with.
+type findings struct {
+	docs  retrieval.Result // of a search
+	facts []memory.Fact    // of a recall
+	err   error
+}
+
+// stage is a moment in the life of a reply, in the order that they are reached.
+type stage int
+
+const (
+	stageToken    stage = iota + 1 // the model's first token
+	stageClause                    // the first clause was given to the voice
+	stageByte                      // the voice's first audio
+	stageSounding                  // the first frame left on the track
+	stageWords                     // playback reached the next words
+)
+
+// outcome is how a reply ended.
+type outcome struct {
+	text  string        // what the caller heard of it
+	heard time.Duration // for how long it sounded
+	whole bool          // it was heard to its end
+	err   error         // what broke it, nil when it was heard whole or stopped on purpose
+	code  string        // the code of the Failure that err makes
+	model *modelUse     // nil when no model was asked
+}
+
+// modelUse is what one reply asked of the model.
+type modelUse struct {
+	result    llm.Result
+	estimated bool
+	ttft      time.Duration
+	took      time.Duration
+	cancelled bool
+}
+
+// action is what step asks the loop to do.
+type action interface{ isAction() }
+
+type (
+	// record appends an entry to the log.
+	record struct{ event Event }
+	// look starts a lookup.
+	look struct {
+		id    int
+		kind  kind
+		query string
+	}
+	// drop cancels a lookup.
+	drop struct {
+		id    int
+		cause error
+	}
+	// speak starts a reply: from a model's answer, or from words that are given.
+	speak struct {
+		id      int
+		request llm.Request // when say is empty and clip is nil
+		say     string
+		clip    *Clip
+	}
+	// hush stops a reply: its model, its voice and its sound, at once.
+	hush struct {
+		id    int
+		cause error
+	}
+	// flush asks the recogniser for its final text.
+	flush struct{}
+	// leave ends the loop.
+	leave struct{ end End }
+)
+
+func (record) isAction() {}
+func (look) isAction()   {}
+func (drop) isAction()   {}
+func (speak) isAction()  {}
+func (hush) isAction()   {}
+func (flush) isAction()  {}
+func (leave) isAction()  {}

@@ -1,0 +1,112 @@
+package turn
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/turn/stt"
+)
+
+type counter struct{ n atomic.Int64 }
+
+func (c *counter) add()        { c.n.Add(1) }
+func (c *counter) load() int64 { return c.n.Load() }
+
+// listen hands each frame of the caller to the detector and on to the
+// recogniser. A recogniser that takes none loses frames, which are counted;
+// the detector loses none.
+func (c *Conversation) listen(ctx context.Context, audio <-chan []int16, sound chan<- stt.Input) {
+	defer close(sound)
+	var written int64 // samples given to the detector
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.flushes:
+			c.offer(sound, stt.Input{Flush: true})
+		case pcm, ok := <-audio:
+			if !ok {
+				return
+			}
+			written += int64(len(pcm))
+			now := time.Since(c.began)
+			clock := time.Duration(written) * time.Second / stt.SampleRate
+			for _, edge := range c.ports.Detector.Write(pcm) {
+				c.tell(ctx, voiced{speaking: edge.Speaking, at: max(0, now-(clock-edge.At))})
+			}
+			c.offer(sound, stt.Input{PCM: pcm})
+		}
+	}
+}
+
+func (c *Conversation) offer(sound chan<- stt.Input, in stt.Input) {
+	select {
+	case sound <- in:
+	default:
+		c.dropped.add()
+	}
+}
+
+// tell hands an occurrence to the loop.
+func (c *Conversation) tell(ctx context.Context, o occurrence) {
+	select {
+	case c.occurrences <- o:
+	case <-ctx.Done():
+	}
+}
+
+// relay hands the messages to the loop.
+func (c *Conversation) relay(ctx context.Context, messages <-chan Message) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-messages:
+			if !ok {
+				return
+			}
+			c.tell(ctx, m.occurrence())
+		}
+	}
+}
+
+// recogniserPause is how long a recogniser that gave up is left alone before
+// it is tried again.
+const recogniserPause = time.Second
+
+// recognise keeps a recogniser on the caller's audio for as long as there is any.
+func (c *Conversation) recognise(ctx context.Context, sound <-chan stt.Input) {
+	for {
+		err := c.ports.Recogniser.Recognise(ctx, sound, func(ev stt.Event) { c.tell(ctx, heard{ev}) })
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		c.log.Warn("recogniser gave up", zap.Error(err))
+		c.tell(ctx, deafened{err})
+		if !c.rest(ctx, sound) {
+			return
+		}
+	}
+}
+
+// rest waits before the recogniser is tried again; the audio goes on meanwhile.
+func (c *Conversation) rest(ctx context.Context, sound <-chan stt.Input) bool {
+	pause := time.NewTimer(recogniserPause)
+	defer pause.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-pause.C:
+			return true
+		case _, ok := <-sound:
+			if !ok {
+				return false
+			}
+			c.dropped.add()
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"headstart/turn/llm"
+	"headstart/turn/tts"
+)
+
+// speech makes one reply heard: the model's tokens become clauses, the clauses
+// become audio, the audio plays. It runs on its own goroutines while the loop
+// goes on, tells the loop what it reaches, and ends soon after its context does.
+type speech struct {
+	job    speak
+	model  Model
+	voice  Voice
+	mouth  Mouth
+	says   []tts.Pronunciation
+	report func(stage stage, delta string)
+
+	script *script // what is to be said, shared by the three
+}
+
+// watchEvery is how often playback is looked at: well under a frame of 20 ms.
+const watchEvery = 5 * time.Millisecond
+
+// run speaks to the end, or until ctx ends, and tells what was heard.
+func (sp *speech) run(ctx context.Context) outcome {
+	from := sp.mouth.Played()
+	sp.script = newScript()
+	if sp.job.clip != nil {
+		sp.script.addClip(sp.job.clip)
+	}
+	work, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+
+	var workers, player sync.WaitGroup
+	var use *modelUse
+	var modelErr, voiceErr, playErr error
+	workers.Go(func() {
+		use, modelErr = sp.write(work)
+		sp.script.endClauses()
+	})
+	workers.Go(func() {
+		if voiceErr = sp.voiceOver(work); voiceErr != nil {
+			sp.script.endClauses() // nobody would hear what the model still writes
+		}
+		sp.script.endAudio()
+	})
+	player.Go(func() {
+		if playErr = sp.playOut(work); playErr != nil {
+			sp.script.breakOff()
+		}
+	})
+	sp.watch(ctx, from)
+	cancelled := ctx.Err() != nil
+	stop(nil)
+	player.Wait() // else it might hand in one more frame after the cut
+	if cancelled {
+		sp.mouth.Cut()
+	}
+	workers.Wait()
+	out := sp.outcome(sp.mouth.Played()-from, cancelled, use)
+	if !cancelled {
+		out.err, out.code = firstFailure(playErr, voiceErr, modelErr)
+	}
+	return out
+}
+
+func (sp *speech) outcome(heard time.Duration, cancelled bool, use *modelUse) outcome {
+	out := outcome{heard: heard, model: use}
+	out.text, out.whole = sp.script.heardText(heard)
+	out.whole = out.whole && !cancelled
+	return out
+}
+
+// firstFailure names what broke a speech: the end of the line first, since
+// what is before it then fails in its wake.
+func firstFailure(play, voice, model error) (error, string) {
+	switch {
+	case play != nil:
+		return play, CodeRoom
+	case voice != nil:
+		return voice, CodeTTS
+	case model != nil:
+		return model, CodeLLM
+	}
+	return nil, ""
+}
+
+// write puts what is to be said into the script, clause by clause.
+func (sp *speech) write(ctx context.Context) (*modelUse, error) {
+	split := tts.NewClauses(tts.Options{Says: sp.says})
+	switch {
+	case sp.job.clip != nil:
+		return nil, nil
+	case sp.job.say != "":
+		sp.addClauses(split.Write(sp.job.say))
+		sp.addClauses(split.Flush())
+		return nil, nil
+	}
+	use, err := sp.ask(ctx, split)
+	sp.addClauses(split.Flush())
+	if err == nil && !sp.script.saysAnything() {
+		err = errors.New("ask model: the answer has nothing that can be spoken")
+	}
+	return use, err
+}
+
+// ask streams the model's answer into the script. A request that failed before
+// its first token, and may be made again, is made once more.
+func (sp *speech) ask(ctx context.Context, split *tts.Clauses) (*modelUse, error) {
+	use := &modelUse{}
+	began := time.Now()
+	said := 0
+	emit := func(text string) {
+		if said == 0 {
+			use.ttft = time.Since(began)
+			sp.report(stageToken, "")
+		}
+		said += len(text)
+		sp.addClauses(split.Write(text))
+	}
+	result, err := sp.model.Reply(ctx, sp.job.request, emit)
+	if err != nil && said == 0 && mayRetry(ctx, err) {
+		result, err = sp.model.Reply(ctx, sp.job.request, emit)
+	}
+	use.took, use.result = time.Since(began), result
+	use.cancelled = ctx.Err() != nil
+	if use.result.Usage == (llm.Usage{}) {
+		use.estimated = true
+		use.result.Usage = estimate(sp.job.request, said)
+	}
+	if err != nil {
+		return use, fmt.Errorf("ask model: %w", err)
+	}
+	return use, nil
+}
+
+func (sp *speech) addClauses(clauses []tts.Clause) {
+	for _, c := range clauses {
+		if sp.script.add(c) {
+			sp.report(stageClause, "")
+		}
+	}
+}
+
+// voiceOver has the clauses said. A voice that failed before it gave any sound
+// of a clause, and may be asked again, is asked once more from that clause on.
+func (sp *speech) voiceOver(ctx context.Context) error {
+	if sp.job.clip != nil {
+		return nil
+	}
+	err := sp.attempt(ctx, 0)
+	if err != nil && mayRetry(ctx, err) {
+		if next, clean := sp.script.firstSilent(); clean {
+			err = sp.attempt(ctx, next)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("synthesise: %w", err)
+	}
+	return nil
+}
+
+// attempt runs the voice over the clauses from one on.
+func (sp *speech) attempt(ctx context.Context, from int) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	feed := make(chan string)
+	var feeder sync.WaitGroup
+	feeder.Go(func() { sp.script.feed(ctx, from, feed) })
+	err := sp.voice.Speak(ctx, feed, func(a tts.Audio) error {
+		a.Clause += from
+		if sp.script.addAudio(a, sp.voice.Rate()) {
+			sp.report(stageByte, "")
+		}
+		return context.Cause(ctx)
+	})
+	stop(nil)
+	feeder.Wait()
+	return err
+}
+
+// playOut hands the audio to the mouth, as fast as it takes it.
+func (sp *speech) playOut(ctx context.Context) error {
+	for n := 0; ; n++ {
+		piece, ok := sp.script.piece(ctx, n)
+		if !ok {
+			return nil
+		}
+		if err := sp.mouth.Play(ctx, piece.pcm, piece.rate); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("play speech: %w", err)
+		}
+	}
+}
+
+// watch follows playback until all of it was heard, or ctx ends.
+func (sp *speech) watch(ctx context.Context, from time.Duration) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	told := 0
+	for {
+		heard := sp.mouth.Played() - from
+		if heard > 0 {
+			sp.report(stageSounding, "")
+			for _, delta := range sp.script.reached(heard, told) {
+				sp.report(stageWords, delta)
+				told++
+			}
+		}
+		if sp.script.over(heard) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// mayRetry asks an error whether doing the same again may help. One that ran
+// into a deadline has cost the caller enough silence already.
+func mayRetry(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var r interface{ Retryable() bool }
+	return errors.As(err, &r) && r.Retryable()
+}
+
+// estimate counts tokens for a stream that told no usage: four bytes a token.
+func estimate(req llm.Request, said int) llm.Usage {
+	asked := 0
+	for _, m := range req.Messages {
+		asked += len(m.Content)
+	}
+	return llm.Usage{PromptTokens: (asked + 3) / 4, CompletionTokens: (said + 3) / 4}
+}

@@ -1,0 +1,120 @@
+package turn
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"headstart/turn/llm"
+)
+
+// Causes of the cancellations that a conversation makes.
+var (
+	// ErrSuperseded: newer words of the caller replaced what was begun.
+	ErrSuperseded = errors.New("superseded by newer words")
+	// ErrInterrupted: the caller spoke over the agent.
+	ErrInterrupted = errors.New("interrupted by the caller")
+)
+
+// never is a deadline that does not come.
+const never = time.Duration(1<<63 - 1)
+
+// state is everything that a conversation knows. Only step changes it, and
+// only the loop's goroutine calls step; it has no clock and does no I/O.
+type state struct {
+	cfg      Config
+	analyser Analyser
+	recalls  bool // the agent has a memory policy
+
+	now     time.Duration // of the occurrence in hand, since the conversation began
+	actions []action      // asked for by the occurrence in hand
+
+	// made counts what has been given an id.
+	made struct{ turns, lookups, replies int }
+
+	started  bool        // the caller hears us
+	speaking bool        // the detector says that the caller speaks
+	turn     *callerTurn // being spoken, nil in between
+	owed     *debt       // committed and not yet being answered
+	reply    *reply      // being made or heard
+	closing  *End        // why we are on our way out
+	left     bool
+
+	history []llm.Message // append-only: what was said and heard
+
+	userState, agentState string
+	quietSince            time.Duration // both sides silent since; never while either is not
+	unheardSaid           bool          // we have said that we hear badly, and heard no word since
+	deaf                  bool          // the recogniser gave up, and has not been heard since
+}
+
+// callerTurn is what the caller is saying.
+type callerTurn struct {
+	id       SpeechID
+	began    time.Duration // first voiced moment
+	ended    time.Duration // last voiced moment, or the last words where the detector heard none
+	voiced   bool          // the detector heard it, not only the recogniser
+	finals   []string
+	interim  string
+	language string
+	finalAt  time.Duration // when the last final came
+	wordsAt  time.Duration // when the words last changed
+	endpoint bool          // the recogniser heard its own endpoint
+	over     bool          // the recogniser ended the turn
+	lookups  lookups
+}
+
+// text is the whole turn so far.
+func (t *callerTurn) text() string {
+	parts := t.finals
+	if t.interim != "" {
+		parts = append(parts[:len(parts):len(parts)], t.interim)
+	}
+	return strings.Join(parts, " ")
+}
+
+// debt is a committed turn that we owe an answer.
+type debt struct {
+	id        SpeechID
+	text      string
+	ended     time.Duration // end of speech
+	committed time.Duration
+	settled   time.Duration // when its last lookup was in or given up
+	finalAt   time.Duration
+	medium    string
+	lookups   lookups
+	cancelled bool // its budget is spent and its lookups were told
+}
+
+// reply is what the agent is saying, or about to say.
+type reply struct {
+	id            int
+	kind          string
+	speech        SpeechID
+	debt          *debt // the turn that it answers, nil for a greeting
+	interruptible bool
+	sounding      bool
+	stopping      bool
+	marks         [stageSounding + 1]time.Duration
+}
+
+func newState(cfg Config, analyser Analyser, recalls bool) *state {
+	cfg.Timing = cfg.Timing.withDefaults()
+	return &state{cfg: cfg, analyser: analyser, recalls: recalls, quietSince: never}
+}
+
+func (s *state) do(a action)     { s.actions = append(s.actions, a) }
+func (s *state) record(ev Event) { s.do(record{ev}) }
+func (s *state) newSpeech() SpeechID {
+	s.made.turns++
+	return SpeechID(fmt.Sprintf("speech-%d", s.made.turns))
+}
+
+// nextDeadline is the earliest moment at which the state wants to be woken.
+func (s *state) nextDeadline() time.Duration {
+	return min(s.commitAt(), s.bargeAt(), s.budgetAt(), s.awayAt(), s.ceilingAt())
+}
+
+// ms writes a duration as milliseconds, to the microsecond.
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
