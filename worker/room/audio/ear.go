@@ -1,0 +1,211 @@
+package audio
+
+import "time"
+
+const (
+	// slack is how far the ear lets its samples lag behind the clock before it
+	// fills with silence, and run ahead of it before it drops silence.
+	slack = 60 * time.Millisecond
+	// settle is how near the clock it comes when it fills: one frame stays for
+	// the packet that is on its way.
+	settle = 40 * time.Millisecond
+	// farAhead is where it drops sound, too: a burst that came so late is no
+	// conversation any more.
+	farAhead = time.Second
+	// longestConcealed is how much of a loss is extrapolated; after 100 ms an
+	// Opus decoder has faded out anyway.
+	longestConcealed = HeardRate / 10
+	// longestGap is the most that a packet's own time can make the ear fill;
+	// above it the sender has started a new clock.
+	longestGap = 10 * HeardRate
+	// quiet is the RMS under which a frame may be dropped unheard.
+	quiet = 100
+	// rtpPerSample is how many ticks of RTP's clock one heard sample lasts.
+	rtpPerSample = SaidRate / HeardRate
+)
+
+// Heard counts what an ear has done.
+type Heard struct {
+	Frames    int64 // frames given out
+	Lost      int64 // packets missing from the sequence
+	Concealed int64 // frames' worth of samples made up for them
+	Late      int64 // packets that came after their place had passed
+	Silence   int64 // frames of silence filled in, because nothing was sent
+	Trimmed   int64 // frames dropped to come back to the clock
+	Broken    int64 // packets that did not decode
+}
+
+// Ear turns the packets of a track into frames of HeardFrame samples in order
+// of time. Losses are concealed. Where a sender falls silent (it saves
+// bandwidth, it is muted, it is gone) silence is filled in as time passes, so
+// that the samples follow the clock to within 60 ms from the first packet on. A
+// late burst is heard whole; the ear comes back to the clock in the next quiet.
+//
+// It has no clock: every call says when it is, on any clock that never goes
+// back. Not safe for concurrent use.
+type Ear struct {
+	out     func([]int16)
+	decoder Decoder
+
+	begun   bool          // a first packet was heard, of any track
+	begin   time.Duration // when
+	emitted int64         // samples given out since then
+	frame   []int16       // the frame that is being filled
+	scratch [longestPacket]int16
+
+	tracked bool   // a packet of this track was heard
+	nextSeq uint16 // the next packet's place
+	nextRTP uint32 // and time
+	length  int    // samples in the last packet
+	filled  int64  // samples of silence since the last packet
+
+	heard Heard
+}
+
+// NewEar makes an ear that gives its frames to out. A frame is never written to again.
+func NewEar(out func(frame []int16)) *Ear {
+	return &Ear{out: out, frame: make([]int16, 0, HeardFrame)}
+}
+
+// Track begins another track: its sequence and clock have nothing to do with
+// those before. The stream of frames goes on.
+func (e *Ear) Track(decoder Decoder) {
+	e.decoder, e.tracked, e.length = decoder, false, HeardFrame
+}
+
+// Heard tells what the ear has done so far.
+func (e *Ear) Heard() Heard { return e.heard }
+
+// Packet hears one packet: its arrival, sequence number, RTP time and payload.
+func (e *Ear) Packet(at time.Duration, seq uint16, rtp uint32, payload []byte) {
+	if len(payload) == 0 {
+		e.skip(seq)
+		return
+	}
+	if !e.begun {
+		e.begun, e.begin = true, at
+	}
+	if !e.bridge(at, seq, rtp, payload) {
+		e.heard.Late++
+		return
+	}
+	n, err := e.decoder.Decode(payload, e.scratch[:])
+	if err != nil {
+		e.heard.Broken++
+		n = e.conceal(nil, e.length)
+	}
+	e.push(at, e.scratch[:n])
+	e.tracked, e.filled, e.length = true, 0, n
+	e.nextSeq, e.nextRTP = seq+1, rtp+uint32(n*rtpPerSample)
+}
+
+// skip passes over a packet of padding, with which servers probe the bandwidth.
+func (e *Ear) skip(seq uint16) {
+	if e.tracked && seq == e.nextSeq {
+		e.nextSeq++
+	}
+}
+
+// bridge fills what lies between the last packet and this one. It is false when
+// this one's place has passed.
+func (e *Ear) bridge(at time.Duration, seq uint16, rtp uint32, payload []byte) bool {
+	if !e.tracked {
+		return true
+	}
+	lost := int(int16(seq - e.nextSeq))
+	if lost < 0 {
+		return false
+	}
+	e.heard.Lost += int64(lost)
+	missing := int64(int32(rtp-e.nextRTP)) / rtpPerSample
+	if missing <= 0 || missing > longestGap {
+		return true
+	}
+	missing -= e.filled
+	if lost > 0 {
+		missing -= e.cover(at, min(missing, longestConcealed), payload)
+	}
+	e.silence(at, missing)
+	return true
+}
+
+// cover makes up for lost packets, the last one from the packet that follows
+// it, and tells how many samples it made.
+func (e *Ear) cover(at time.Duration, missing int64, next []byte) int64 {
+	var made int64
+	for e.length > 0 && made+int64(e.length) <= missing {
+		var from []byte
+		if made+2*int64(e.length) > missing {
+			from = next
+		}
+		n := e.conceal(from, e.length)
+		e.push(at, e.scratch[:n])
+		made += int64(n)
+	}
+	e.heard.Concealed += made / HeardFrame
+	return made
+}
+
+// conceal fills the scratch for one lost packet, with silence if all else fails.
+func (e *Ear) conceal(next []byte, length int) int {
+	n, err := e.decoder.Conceal(next, e.scratch[:length])
+	if err != nil || n == 0 {
+		clear(e.scratch[:length])
+		return length
+	}
+	return n
+}
+
+// Tick tells the ear that time has passed. It fills with silence what was not
+// sent; call it at least each 20 ms.
+func (e *Ear) Tick(at time.Duration) {
+	if !e.begun {
+		return
+	}
+	behind := at - e.begin - Duration(e.emitted, HeardRate)
+	if behind <= slack {
+		return
+	}
+	missing := int64((behind - settle) * HeardRate / time.Second)
+	missing += (HeardFrame - missing%HeardFrame) % HeardFrame
+	e.silence(at, missing)
+	e.filled += missing
+}
+
+var zeros [HeardFrame]int16
+
+func (e *Ear) silence(at time.Duration, samples int64) {
+	for samples > 0 {
+		n := min(samples, HeardFrame)
+		e.push(at, zeros[:n])
+		samples -= n
+		e.heard.Silence++
+	}
+}
+
+// push cuts samples into frames.
+func (e *Ear) push(at time.Duration, pcm []int16) {
+	for len(pcm) > 0 {
+		n := min(HeardFrame-len(e.frame), len(pcm))
+		e.frame = append(e.frame, pcm[:n]...)
+		pcm = pcm[n:]
+		if len(e.frame) == HeardFrame {
+			e.give(at)
+		}
+	}
+}
+
+// give hands the full frame out, unless the samples have run ahead of the clock
+// and nobody would miss it.
+func (e *Ear) give(at time.Duration) {
+	ahead := Duration(e.emitted+HeardFrame, HeardRate) - (at - e.begin)
+	if ahead > farAhead || (ahead > slack && RMS(e.frame) < quiet) {
+		e.heard.Trimmed++
+		e.frame = e.frame[:0]
+		return
+	}
+	e.emitted += HeardFrame
+	e.heard.Frames++
+	e.out(e.frame)
+	e.frame = make([]int16, 0, HeardFrame)
+}
