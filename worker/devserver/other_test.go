@@ -1,0 +1,5 @@
+//go:build !linux
+
+package devserver_test
+
+const diesWithParent = false
