@@ -1,3 +1,15 @@
+// Package retrieval owns looking things up in documents: bases as immutable
+// segments in memory, the two branches of a search and their fusion, the
+// evidence, and the shape in which passages reach a model.
+//
+// A search asks the words first, which takes microseconds, then the embedder.
+// When the embedder is late or fails, the words answer alone and Degraded says
+// why. It fails whole only when no base is attached (ErrNoBase), a base is not
+// in memory (ErrNotReady), or its context ended before the words were in or for
+// another cause than ErrBudgetSpent. Finding nothing is no failure.
+//
+// It never opens a database, never decides whether to look, and never lets a
+// base that was not asked into the statistics of one that was.
 package retrieval
 
 import (
@@ -53,21 +65,24 @@ const (
 type Result struct {
 	Passages []Passage
 	Evidence Evidence
-	Cosine   float64 // the best cosine, 0 without the vector branch
+	// Cosine is the best of the whole search, below the cut-off too; 0 without
+	// the vector branch.
+	Cosine float64
 	// Branches that took part. Only Words when the embedder was late or failed.
 	Branches []Branch
 	// Degraded is why the vector branch is missing, nil when it took part.
 	Degraded error
-	// EmbedTook is the time that the embedder took.
+	// EmbedTook is the time that the embedder took, or was given.
 	EmbedTook time.Duration
 }
 
-// Embedder turns texts into vectors of one length.
+// Embedder turns texts into vectors of one length. It may also declare what its
+// vectors are worth: see Weight and CutOffs.
 type Embedder interface {
 	// Name identifies the model; vectors of two names never mix.
 	Name() string
 	// Dim is the length of each vector.
 	Dim() int
-	// Embed returns one unit vector a text, in order.
+	// Embed returns one unit vector a text, in order. It returns when ctx ends.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }

@@ -1,0 +1,35 @@
+package embed
+
+import (
+	"context"
+	"time"
+
+	"headstart/retrieval"
+)
+
+// Delayed returns e with d of waiting before each call: the network that a demo
+// or a test does not have. It ends early, with the cause, when ctx does. What e
+// declares of its weight and cut-offs holds.
+func Delayed(e retrieval.Embedder, d time.Duration) retrieval.Embedder {
+	return &delayed{Embedder: e, d: d}
+}
+
+type delayed struct {
+	retrieval.Embedder
+	d time.Duration
+}
+
+func (e *delayed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	timer := time.NewTimer(e.d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return e.Embedder.Embed(ctx, texts)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (e *delayed) Weight() float64 { return retrieval.Weight(e.Embedder) }
+
+func (e *delayed) CutOffs() (strong, weak float64) { return retrieval.CutOffs(e.Embedder) }

@@ -1,0 +1,137 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"headstart/retrieval/chunk"
+)
+
+// maxFile is the largest file that is read, in bytes. A larger one is a dump,
+// not a page that somebody wrote.
+const maxFile = 16 << 20
+
+// FileError is a file of a folder that was left out, and why. The others are in.
+type FileError struct {
+	Path string // relative to the folder, with slashes
+	Err  error
+}
+
+// Error implements error.
+func (e FileError) Error() string { return fmt.Sprintf("read %s: %v", e.Path, e.Err) }
+
+// Unwrap returns why.
+func (e FileError) Unwrap() error { return e.Err }
+
+// Reasons to leave a file out.
+var (
+	ErrNotAFile     = errors.New("not a regular file")
+	ErrLinkedFolder = errors.New("a linked folder is not followed")
+	ErrTooLarge     = fmt.Errorf("larger than %d MiB", maxFile>>20)
+)
+
+// Progress is how far the loading of a folder has come.
+type Progress struct {
+	Files     int // read so far
+	Embedded  int // chunks
+	AllChunks int // 0 until all files are read
+}
+
+// LoadFolder builds the segment of a folder of Markdown: every *.md in it and
+// below, in order of name. It reads nothing outside the folder: a link that
+// leaves it is refused. A file that cannot be read is told by name and the others
+// land; NUL bytes and what is not UTF-8 are cleaned out of a file. It fails when
+// the folder cannot be opened, ctx ends, or the embedder fails. progress may be
+// nil, and is called from the calling goroutine.
+func LoadFolder(ctx context.Context, dir, base, language string, e Embedder, progress func(Progress)) (*Segment, []FileError, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open folder of base %s: %w", base, err)
+	}
+	defer root.Close() // opened to read: closing it loses nothing
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	f := folder{root: root, progress: progress}
+	if err := f.read(ctx); err != nil {
+		return nil, f.bad, fmt.Errorf("read folder of base %s: %w", base, err)
+	}
+	segment, err := build(ctx, base, language, f.chunks, e, func(done, all int) {
+		progress(Progress{Files: f.files, Embedded: done, AllChunks: all})
+	})
+	return segment, f.bad, err
+}
+
+// folder is one reading of a folder.
+type folder struct {
+	root     *os.Root
+	progress func(Progress)
+	chunks   []chunk.Chunk
+	bad      []FileError
+	files    int
+}
+
+func (f *folder) read(ctx context.Context) error {
+	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			f.bad = append(f.bad, FileError{name, err})
+			return nil
+		case d.IsDir():
+			return nil
+		case !wanted(name, d):
+			return nil
+		}
+		text, err := f.text(name)
+		if err != nil {
+			f.bad = append(f.bad, FileError{name, err})
+			return nil
+		}
+		f.files++
+		f.chunks = append(f.chunks, chunk.Split(name, text)...)
+		f.progress(Progress{Files: f.files})
+		return nil
+	})
+}
+
+// wanted holds for Markdown, and for links without an extension: they may be
+// folders that somebody thinks are in.
+func wanted(name string, d fs.DirEntry) bool {
+	ext := path.Ext(name)
+	return strings.EqualFold(ext, ".md") || ext == "" && d.Type()&fs.ModeSymlink != 0
+}
+
+func (f *folder) text(name string) (string, error) {
+	stat, err := f.root.Stat(name)
+	switch {
+	case err != nil:
+		return "", err
+	case stat.IsDir():
+		return "", ErrLinkedFolder
+	case !stat.Mode().IsRegular(): // opening a pipe would wait for ever
+		return "", ErrNotAFile
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() // opened to read: closing it loses nothing
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxFile {
+		return "", ErrTooLarge
+	}
+	return string(text), nil
+}

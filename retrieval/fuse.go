@@ -1,0 +1,98 @@
+package retrieval
+
+import (
+	"cmp"
+	"slices"
+)
+
+// rrfK flattens the first ranks of reciprocal rank fusion: 60, as Elastic,
+// OpenSearch and the paper have it. A list's nth counts 1/(rrfK+n).
+const rrfK = 60
+
+// candidate is a chunk that a branch found.
+type candidate struct {
+	score   float64 // the branch's own: BM25 or cosine, then the fused one
+	id      string
+	segment int32 // its base's place in the query
+	doc     int32 // its place in the segment
+}
+
+// better orders candidates: by score, ties by id, so that one base or many, and
+// one run or another, give the same order.
+func better(a, b candidate) int {
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.id, b.id)
+}
+
+// top keeps the best candidates that it is offered.
+type top struct {
+	limit int
+	list  []candidate // best first
+}
+
+func newTop(limit int) *top { return &top{limit: limit, list: make([]candidate, 0, limit+1)} }
+
+// wants reports whether a score may enter; it spares the caller the candidate.
+func (t *top) wants(score float64) bool {
+	return len(t.list) < t.limit || score >= t.list[t.limit-1].score
+}
+
+func (t *top) offer(c candidate) {
+	if !t.wants(c.score) {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(t.list, c, better)
+	if at >= t.limit {
+		return
+	}
+	t.list = slices.Insert(t.list, at, c)
+	t.list = t.list[:min(len(t.list), t.limit)]
+}
+
+// rank orders what the bases gave for one branch. A chunk that came twice counts
+// once, at its best: ranks are of chunks, not of copies.
+func rank(found []candidate) []candidate {
+	slices.SortStableFunc(found, better)
+	seen := make(map[string]bool, len(found))
+	return slices.DeleteFunc(found, func(c candidate) bool {
+		again := seen[c.id]
+		seen[c.id] = true
+		return again
+	})
+}
+
+// branch is one ranked list and what it counts.
+type branch struct {
+	ranked []candidate
+	weight float64
+}
+
+// fuse joins ranked lists by their ranks, from 1; a chunk that a list does not
+// hold gets nothing from it. The scores are read relative to the best, so the
+// first is 1: they order one answer and compare no two.
+func fuse(branches ...branch) []candidate {
+	at := make(map[string]int)
+	var fused []candidate
+	for _, b := range branches {
+		for i, c := range b.ranked {
+			j, ok := at[c.id]
+			if !ok {
+				j = len(fused)
+				at[c.id] = j
+				c.score = 0
+				fused = append(fused, c)
+			}
+			fused[j].score += b.weight / float64(rrfK+i+1)
+		}
+	}
+	slices.SortFunc(fused, better)
+	if len(fused) > 0 {
+		best := fused[0].score
+		for i := range fused {
+			fused[i].score /= best
+		}
+	}
+	return fused
+}

@@ -1,0 +1,67 @@
+package retrieval
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// Library holds the bases that are in memory, by org and name. Readers never
+// wait: a Put swaps a whole map in. A search keeps the segments that it began
+// with. The zero value is an empty library.
+type Library struct {
+	shelves atomic.Pointer[map[key]*Segment] // read by anyone, never changed in place
+	// writing is held by Put and Remove from reading the map to swapping it.
+	writing sync.Mutex
+}
+
+// key is never a joined string: no org can be spelt so that it meets another's.
+type key struct{ org, base string }
+
+// Put makes a segment the one that searches of its org read, in one step.
+func (l *Library) Put(org string, s *Segment) {
+	l.swap(func(m map[key]*Segment) { m[key{org, s.base}] = s })
+}
+
+// Remove takes a base out of memory; searches of it find it not ready.
+func (l *Library) Remove(org, base string) {
+	l.swap(func(m map[key]*Segment) { delete(m, key{org, base}) })
+}
+
+// Get returns a base of an org, or false while it is not in memory.
+func (l *Library) Get(org, base string) (*Segment, bool) {
+	s, ok := l.all()[key{org, base}]
+	return s, ok
+}
+
+// Bases returns the names of the bases of an org that are in memory, sorted.
+func (l *Library) Bases(org string) []string {
+	var names []string
+	for k := range l.all() {
+		if k.org == org {
+			names = append(names, k.base)
+		}
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}
+
+func (l *Library) all() map[key]*Segment {
+	if m := l.shelves.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+func (l *Library) swap(change func(map[key]*Segment)) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	next := maps.Clone(l.all())
+	if next == nil {
+		next = make(map[key]*Segment)
+	}
+	change(next)
+	l.shelves.Store(&next)
+}

@@ -1,0 +1,105 @@
+package retrieval
+
+import (
+	"context"
+	"fmt"
+
+	"headstart/retrieval/analyse"
+	"headstart/retrieval/chunk"
+)
+
+// Segment is one base in memory: its chunks, their postings and their vectors.
+// It never changes once it is built, so any number of searches may read it; a
+// push builds another and swaps it in.
+type Segment struct {
+	base     string
+	analyser *analyse.Analyser
+	chunks   []chunk.Chunk
+	words    index
+	model    string // the embedder of vectors; empty without
+	dim      int
+	vectors  []float32 // len(chunks) × dim, unit length each; nil without an embedder
+}
+
+// Base is the name of the base.
+func (s *Segment) Base() string { return s.base }
+
+// Len is the number of chunks.
+func (s *Segment) Len() int { return len(s.chunks) }
+
+// Model is the name of the embedder that made the vectors, and their length;
+// empty and 0 when the base has none.
+func (s *Segment) Model() (name string, dim int) { return s.model, s.dim }
+
+// Build makes the segment of a base. Both branches read the heading path before
+// the text of each chunk. Of two chunks with one id the first counts. Without an
+// embedder (nil) the base has no vectors and the words answer alone. It fails
+// when ctx ends or the embedder fails: there is no half-built base.
+func Build(ctx context.Context, base, language string, chunks []chunk.Chunk, e Embedder) (*Segment, error) {
+	return build(ctx, base, language, chunks, e, func(int, int) {})
+}
+
+// ctxBlock is the number of chunks between two looks at the context: a block
+// takes well under a millisecond to scan.
+const ctxBlock = 1024
+
+// embedBatch is the number of texts of one call to an embedder when a base is
+// built, small enough for every provider's limit.
+const embedBatch = 64
+
+func build(ctx context.Context, base, language string, chunks []chunk.Chunk, e Embedder, progress func(done, all int)) (*Segment, error) {
+	s := &Segment{base: base, analyser: analyse.New(language), chunks: distinct(chunks)}
+	b := newIndexer(s.analyser)
+	for i, c := range s.chunks {
+		if i%ctxBlock == 0 && ctx.Err() != nil {
+			return nil, fmt.Errorf("build base %s: %w", base, context.Cause(ctx))
+		}
+		b.add(c.Indexed())
+	}
+	s.words = b.index
+	if e == nil {
+		return s, nil
+	}
+	if err := s.embed(ctx, e, progress); err != nil {
+		return nil, fmt.Errorf("build base %s: %w", base, err)
+	}
+	return s, nil
+}
+
+func distinct(chunks []chunk.Chunk) []chunk.Chunk {
+	seen := make(map[string]bool, len(chunks))
+	kept := make([]chunk.Chunk, 0, len(chunks))
+	for _, c := range chunks {
+		if !seen[c.ID] {
+			seen[c.ID] = true
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func (s *Segment) embed(ctx context.Context, e Embedder, progress func(done, all int)) error {
+	s.model, s.dim = e.Name(), e.Dim()
+	s.vectors = make([]float32, 0, len(s.chunks)*s.dim)
+	for from := 0; from < len(s.chunks); from += embedBatch {
+		batch := s.chunks[from:min(from+embedBatch, len(s.chunks))]
+		texts := make([]string, len(batch))
+		for i, c := range batch {
+			texts[i] = c.Indexed()
+		}
+		vectors, err := embed(ctx, e, s.base, texts)
+		if err != nil {
+			return err
+		}
+		for _, v := range vectors {
+			s.vectors = append(s.vectors, v...)
+		}
+		progress(from+len(batch), len(s.chunks))
+	}
+	return nil
+}
+
+func (s *Segment) passage(doc int32) Passage {
+	c := s.chunks[doc]
+	return Passage{ID: c.ID, Base: s.base, Path: c.Path, Heading: c.Heading, Text: c.Text}
+}

@@ -1,0 +1,182 @@
+package retrieval
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"headstart/retrieval/analyse"
+)
+
+// BM25 as Lucene computes it since version 8: its default k1 and b, and without
+// the factor (k1+1), which changes no order.
+const (
+	bm25K1 = 1.2
+	bm25B  = 0.75
+)
+
+// posting says how often a term stands in one chunk.
+type posting struct{ doc, count int32 }
+
+// index is the words of one segment.
+type index struct {
+	postings map[string][]posting // by term, in the order of the chunks
+	lengths  []int32              // terms of each chunk
+	total    int64                // terms of all
+}
+
+// indexer fills an index, chunk by chunk.
+type indexer struct {
+	index
+	analyser *analyse.Analyser
+	counts   map[string]int32 // of the chunk at hand
+	order    []string         // its terms as they first came
+}
+
+func newIndexer(a *analyse.Analyser) *indexer {
+	return &indexer{analyser: a, index: index{postings: make(map[string][]posting)}, counts: make(map[string]int32)}
+}
+
+func (b *indexer) add(text string) {
+	clear(b.counts)
+	b.order = b.order[:0]
+	terms := b.analyser.Terms(text)
+	for _, t := range terms {
+		if b.counts[t]++; b.counts[t] == 1 {
+			b.order = append(b.order, t)
+		}
+	}
+	doc := int32(len(b.lengths))
+	for _, t := range b.order {
+		b.postings[t] = append(b.postings[t], posting{doc, b.counts[t]})
+	}
+	b.lengths = append(b.lengths, int32(len(terms)))
+	b.total += int64(len(terms))
+}
+
+// statistics are those of the bases of one search together: a term that is rare
+// elsewhere and common here is common.
+type statistics struct {
+	segments []*Segment
+	chunks   float64
+	mean     float64 // terms of a chunk
+}
+
+func statisticsOf(segments []*Segment) statistics {
+	s := statistics{segments: segments}
+	var total int64
+	for _, seg := range segments {
+		s.chunks += float64(seg.Len())
+		total += seg.words.total
+	}
+	s.mean = max(1, float64(total)/max(1, s.chunks))
+	return s
+}
+
+// idf is ln(1 + (N - df + 0.5) / (df + 0.5)), never negative.
+func (s statistics) idf(term string) float64 {
+	df := 0.0
+	for _, seg := range s.segments {
+		df += float64(len(seg.words.postings[term]))
+	}
+	return math.Log(1 + (s.chunks-df+0.5)/(df+0.5))
+}
+
+// queryTerm is a term of a question with what one chunk that holds it is worth.
+type queryTerm struct {
+	term   string
+	weight float64 // idf × times asked
+}
+
+// terms are the terms of a question in the language of a base, each once, in
+// the order of the question: sums of floats depend on it.
+func (s statistics) terms(a *analyse.Analyser, text string) []queryTerm {
+	at := make(map[string]int)
+	var terms []queryTerm
+	var idfs []float64
+	for _, t := range a.Terms(text) {
+		if i, ok := at[t]; ok {
+			terms[i].weight += idfs[i]
+			continue
+		}
+		at[t] = len(terms)
+		idf := s.idf(t)
+		idfs = append(idfs, idf)
+		terms = append(terms, queryTerm{t, idf})
+	}
+	return terms
+}
+
+// searchWords returns the best chunks of each base by their words, any of them
+// sufficing, ranked over all bases.
+func searchWords(ctx context.Context, segments []*Segment, text string, pool int) ([]candidate, error) {
+	stats := statisticsOf(segments)
+	asked := make(map[string][]queryTerm) // by language
+	var found []candidate
+	for i, seg := range segments {
+		language := seg.analyser.Language()
+		if _, ok := asked[language]; !ok {
+			asked[language] = stats.terms(seg.analyser, text)
+		}
+		list, err := seg.words.top(ctx, seg, int32(i), asked[language], stats.mean, pool)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, list...)
+	}
+	return rank(found), nil
+}
+
+// scratch holds one score a chunk, all zero between uses.
+type scratch struct {
+	scores  []float64
+	touched []int32
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func borrow(n int) *scratch {
+	s := scratches.Get().(*scratch)
+	if len(s.scores) < n {
+		s.scores = make([]float64, n)
+	}
+	return s
+}
+
+func (s *scratch) giveBack() {
+	for _, doc := range s.touched {
+		s.scores[doc] = 0
+	}
+	s.touched = s.touched[:0]
+	scratches.Put(s)
+}
+
+func (x *index) top(ctx context.Context, seg *Segment, at int32, terms []queryTerm, mean float64, pool int) ([]candidate, error) {
+	s := borrow(len(x.lengths))
+	defer s.giveBack()
+	for _, t := range terms {
+		for list := x.postings[t.term]; len(list) > 0; {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			n := min(ctxBlock, len(list))
+			x.add(s, list[:n], t.weight, mean)
+			list = list[n:]
+		}
+	}
+	best := newTop(pool)
+	for _, doc := range s.touched {
+		best.offer(candidate{score: s.scores[doc], id: seg.chunks[doc].ID, segment: at, doc: doc})
+	}
+	return best.list, nil
+}
+
+func (x *index) add(s *scratch, list []posting, weight, mean float64) {
+	for _, p := range list {
+		if s.scores[p.doc] == 0 {
+			s.touched = append(s.touched, p.doc)
+		}
+		tf := float64(p.count)
+		s.scores[p.doc] += weight * tf / (tf + bm25K1*(1-bm25B+bm25B*float64(x.lengths[p.doc])/mean))
+	}
+}
