@@ -20,15 +20,17 @@ type Options struct {
 	// FirstClause lets the first clause end at a comma, or after eight words,
 	// so that the voice begins sooner. Off, every clause is a sentence.
 	FirstClause bool
+	// Longest is how many bytes a clause may hold before it is cut at a comma or
+	// a space; 0 is DefaultLongest.
+	Longest int
 }
 
-const (
-	// longest is how many bytes a clause may hold before it is cut at a comma or
-	// a space: a voice that has to wait for more is a silence.
-	longest = 400
-	// firstWords is where the first clause may end without any mark.
-	firstWords = 8
-)
+// DefaultLongest is half a minute of speech: a voice that has to wait for more
+// is a silence.
+const DefaultLongest = 400
+
+// firstWords is where the first clause may end without any mark.
+const firstWords = 8
 
 // Clauses cuts a reply into sentences while it is being written. How the text
 // was divided over calls of Write makes no difference. One goroutine uses it.
@@ -40,7 +42,12 @@ type Clauses struct {
 }
 
 // NewClauses returns an empty splitter.
-func NewClauses(opt Options) *Clauses { return &Clauses{opt: opt} }
+func NewClauses(opt Options) *Clauses {
+	if opt.Longest <= 0 {
+		opt.Longest = DefaultLongest
+	}
+	return &Clauses{opt: opt}
+}
 
 // Write takes more of the text and returns the clauses that it completed. A
 // sentence is complete once the white space after it is there.
@@ -50,7 +57,7 @@ func (c *Clauses) Write(text string) []Clause {
 		b := text[i]
 		afterSpace := len(c.buf) > 0 && isSpace(c.buf[len(c.buf)-1])
 		c.buf = append(c.buf, b)
-		if isSpace(b) || afterSpace || len(c.buf) > longest {
+		if isSpace(b) || afterSpace || len(c.buf) > c.opt.Longest {
 			out = c.cutAll(out)
 		}
 	}
@@ -69,7 +76,7 @@ func (c *Clauses) Flush() []Clause {
 
 func (c *Clauses) cutAll(out []Clause) []Clause {
 	for {
-		end := boundary(c.buf, c.opt.FirstClause && c.given == 0)
+		end := boundary(c.buf, c.opt.FirstClause && c.given == 0, c.opt.Longest)
 		if end == 0 {
 			return out
 		}
@@ -91,7 +98,7 @@ func (c *Clauses) clause(text string) Clause {
 
 // boundary is where the first clause of buf ends, 0 when that cannot be told
 // yet. The white space after a clause belongs to the next.
-func boundary(buf []byte, first bool) int {
+func boundary(buf []byte, first bool, longest int) int {
 	s := newSpans(buf)
 	words := 0
 	for i := range buf {
@@ -108,14 +115,14 @@ func boundary(buf []byte, first bool) int {
 		}
 	}
 	if len(buf) > longest {
-		return forced(buf)
+		return forced(buf, longest)
 	}
 	return 0
 }
 
 // forced cuts a stretch without an end at its last comma, else its last space,
 // else between two characters.
-func forced(buf []byte) int {
+func forced(buf []byte, longest int) int {
 	for _, marks := range []string{",;:", ""} {
 		for i := longest - 1; i > longest/4; i-- {
 			if isSpace(buf[i]) && (marks == "" || strings.IndexByte(marks, buf[i-1]) >= 0) {
@@ -124,7 +131,7 @@ func forced(buf []byte) int {
 		}
 	}
 	end := longest
-	for end > longest-utf8.UTFMax && !utf8.RuneStart(buf[end]) {
+	for end > max(1, longest-utf8.UTFMax) && !utf8.RuneStart(buf[end]) {
 		end--
 	}
 	return end

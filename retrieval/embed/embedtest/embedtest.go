@@ -12,6 +12,7 @@ import (
 	"hash/fnv"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -134,10 +135,8 @@ func (q question) inputs() ([]string, bool) {
 	if json.Unmarshal(q.Input, &list) != nil || len(list) == 0 || len(list) > maxInputs {
 		return nil, false
 	}
-	for _, text := range list {
-		if text == "" {
-			return nil, false
-		}
+	if slices.Contains(list, "") {
+		return nil, false
 	}
 	return list, true
 }
