@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -19,9 +20,9 @@ import (
 	"headstart/worker/calllog"
 )
 
-const (
-	killRounds = 10
-	killSeed   = 7
+var (
+	killRounds = flag.Int("sqlite.kills", 10, "workers to kill")
+	killSeed   = flag.Uint64("sqlite.seed", 7, "of the moments when they are killed")
 )
 
 // A scripted call in a child process is killed at random moments, and so is the
@@ -29,8 +30,8 @@ const (
 // the end, under its own seq; the log is closed once, with reason "error".
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(killSeed, killSeed))
-	for round := range killRounds {
+	random := rand.New(rand.NewPCG(*killSeed, *killSeed))
+	for round := range *killRounds {
 		dir := t.TempDir()
 		acked := killAfter(t, dir, "call", 1+random.IntN(700))
 		killAfter(t, dir, "recover", random.IntN(3))

@@ -1,7 +1,6 @@
 package calllog_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -48,28 +47,31 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkShip is a batch of 256 entries of eight calls, from their Append to
-// a store that costs nothing, spools made and removed.
+// BenchmarkShip is one batch: 256 entries, of so many calls, from memory to a
+// store that costs nothing.
 func BenchmarkShip(b *testing.B) {
-	b.ReportAllocs()
-	book := benchBook(b)
-	ended, cancel := context.WithCancel(b.Context())
-	cancel()
-	round := 0
-	for b.Loop() {
-		round++
-		for c := range 8 {
-			log, err := book.Begin(fmt.Sprint(round, "-", c), "clinica")
-			if err != nil {
-				b.Fatalf("begin: %v", err)
+	for _, calls := range []int{1, 8, 64} {
+		b.Run(fmt.Sprint("calls ", calls), func(b *testing.B) {
+			b.ReportAllocs()
+			book := benchBook(b)
+			var logs []*calllog.Log
+			for c := range calls {
+				log, err := book.Begin(fmt.Sprint(c), "clinica")
+				if err != nil {
+					b.Fatalf("begin: %v", err)
+				}
+				logs = append(logs, log)
 			}
-			for range 30 {
-				log.Append(turn.DTMF{Digit: "1"})
+			for b.Loop() {
+				b.StopTimer()
+				for i := range 256 {
+					logs[i%calls].Append(turn.DTMF{Digit: "1"})
+				}
+				b.StartTimer()
+				if err := book.Round(b.Context()); err != nil {
+					b.Fatalf("ship: %v", err)
+				}
 			}
-			log.Seal()
-		}
-		if err := book.Run(ended); err != nil {
-			b.Fatalf("run: %v", err)
-		}
+		})
 	}
 }

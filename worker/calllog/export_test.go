@@ -1,6 +1,9 @@
 package calllog
 
-import "os"
+import (
+	"context"
+	"os"
+)
 
 // BreakDisk makes the log's spool refuse writes, as a full disk does; mend
 // makes it take them again.
@@ -19,3 +22,15 @@ func (l *Log) BreakDisk() (mend func() error, err error) {
 		return broken.Close()
 	}, nil
 }
+
+// Round ships one batch.
+func (b *Book) Round(ctx context.Context) error {
+	_, err := b.round(ctx)
+	return err
+}
+
+// ParseLine reads a line of a spool, and AppendLine writes one.
+var (
+	ParseLine  = parseLine
+	AppendLine = appendLine
+)

@@ -212,3 +212,47 @@ func TestAgentLogNeedsStore(t *testing.T) {
 		t.Fatalf("begin with the store back: %v", err)
 	}
 }
+
+// Spools of another org go to that org, and names that never became spools are
+// swept when they are old.
+func TestRecoverSweepsAndKeepsOrgs(t *testing.T) {
+	t.Parallel()
+	dir, store := t.TempDir(), &calllogtest.Store{}
+	theirs := openBook(t, calllog.Config{Dir: dir, Org: "other"}, store, zap.NewNop())
+	begin(t, theirs, "c").Append(turn.DTMF{Digit: "1"})
+	closeBook(t, theirs)
+	old, young := filepath.Join(dir, "a.spool.0.fresh"), filepath.Join(dir, "b.spool.0.fresh")
+	for _, file := range []string{old, young} {
+		if err := os.WriteFile(file, []byte("00"), 0o600); err != nil {
+			t.Fatalf("write: %v", err)
+		}
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatalf("age: %v", err)
+	}
+	book := openBook(t, calllog.Config{Dir: dir}, store, zap.NewNop())
+	mine := begin(t, book, "c") // the same id in this org
+	recovered, err := book.Recover(t.Context())
+	if err != nil {
+		t.Fatalf("recover: %v", err)
+	}
+	equal(t, "recovered", []calllog.Recovered{{Org: "other", Call: "c", Agent: "clinica", Entries: 1, Sealed: true}}, recovered)
+	mine.Append(turn.TurnUser{Text: "mine"})
+	live := book.Live()
+	if len(live) != 2 || live[0].Org != "default" || live[0].Sealed || live[1].Org != "other" || live[1].Reason != "error" {
+		t.Fatalf("live calls: %+v", live)
+	}
+	lastAttempt(t, book)
+	page, err := store.Entries(t.Context(), "other", "c", 0, 10)
+	if err != nil {
+		t.Fatalf("read: %v", err)
+	}
+	equal(t, "other org", []string{"dtmf", "call.ended", "call.summary"}, types(page.Entries))
+	equal(t, "this org", []string{"turn.user"}, types(stored(t, store, mine.Name()).Entries))
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("old nameless spool is there still: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Fatalf("young nameless spool is gone: %v", err)
+	}
+}

@@ -78,11 +78,11 @@ func (b *Book) pause(ctx context.Context, d time.Duration) bool {
 // finish is the last attempt.
 func (b *Book) finish(ctx context.Context) {
 	b.retrySpools()
-	b.syncSpools()
 	more, err := true, error(nil)
 	for more && err == nil && ctx.Err() == nil {
 		more, err = b.round(ctx)
 	}
+	b.syncSpools()
 	left := b.Stats()
 	if err != nil || left.Unshipped > 0 {
 		b.logger.Warn("entries stay in spools for the next start", zap.Int("logs", left.Logs), zap.Int64("seqs", left.Unshipped), zap.Error(err))
