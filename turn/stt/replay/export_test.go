@@ -1,0 +1,4 @@
+package replay
+
+// ReadWAV is readWAV, for its fuzz test.
+var ReadWAV = readWAV
