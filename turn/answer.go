@@ -114,6 +114,7 @@ func (s *state) onProgress(p progressed) {
 		return
 	}
 	if p.stage == stageWords {
+		r.told = true
 		s.record(AgentTranscript{SpeechID: r.speech, Delta: p.delta})
 		return
 	}
@@ -138,8 +139,10 @@ func (s *state) onFinished(f finished) {
 	if out.err != nil {
 		s.record(Failure{SpeechID: r.speech, Code: out.code, Message: out.err.Error(), Recoverable: true})
 	}
-	if out.text != "" {
+	if r.told {
 		s.record(AgentTranscript{SpeechID: r.speech, Final: true})
+	}
+	if out.text != "" {
 		s.record(TurnAgent{SpeechID: r.speech, Text: out.text, Interrupted: !out.whole, Kind: r.kind, HeardMS: ms(out.heard)})
 		s.remember(llm.Message{Role: llm.Assistant, Content: out.text})
 	}

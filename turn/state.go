@@ -96,6 +96,7 @@ type reply struct {
 	interruptible bool
 	sounding      bool
 	stopping      bool
+	told          bool // some of its words were shown
 	marks         [stageSounding + 1]time.Duration
 }
 
