@@ -45,6 +45,7 @@ type Heard struct {
 // back. Not safe for concurrent use.
 type Ear struct {
 	out     func([]int16)
+	plain   bool // no clock
 	decoder Decoder
 
 	begun   bool          // a first packet was heard, of any track
@@ -65,6 +66,15 @@ type Ear struct {
 // NewEar makes an ear that gives its frames to out. A frame is never written to again.
 func NewEar(out func(frame []int16)) *Ear {
 	return &Ear{out: out, frame: make([]int16, 0, HeardFrame)}
+}
+
+// NewPlainEar makes an ear without a clock, for a listener who notes when each
+// frame came in: losses are concealed, pauses are left out and nothing is
+// dropped. It needs no Tick.
+func NewPlainEar(out func(frame []int16)) *Ear {
+	e := NewEar(out)
+	e.plain = true
+	return e
 }
 
 // Track begins another track: its sequence and clock have nothing to do with
@@ -125,7 +135,9 @@ func (e *Ear) bridge(at time.Duration, seq uint16, rtp uint32, payload []byte) b
 	if lost > 0 {
 		missing -= e.cover(at, min(missing, longestConcealed), payload)
 	}
-	e.silence(at, missing)
+	if !e.plain {
+		e.silence(at, missing)
+	}
 	return true
 }
 
@@ -159,7 +171,7 @@ func (e *Ear) conceal(next []byte, length int) int {
 // Tick tells the ear that time has passed. It fills with silence what was not
 // sent; call it at least each 20 ms.
 func (e *Ear) Tick(at time.Duration) {
-	if !e.begun {
+	if !e.begun || e.plain {
 		return
 	}
 	behind := at - e.begin - Duration(e.emitted, HeardRate)
@@ -199,7 +211,7 @@ func (e *Ear) push(at time.Duration, pcm []int16) {
 // and nobody would miss it.
 func (e *Ear) give(at time.Duration) {
 	ahead := Duration(e.emitted+HeardFrame, HeardRate) - (at - e.begin)
-	if ahead > farAhead || (ahead > slack && RMS(e.frame) < quiet) {
+	if !e.plain && (ahead > farAhead || (ahead > slack && RMS(e.frame) < quiet)) {
 		e.heard.Trimmed++
 		e.frame = e.frame[:0]
 		return

@@ -1,0 +1,33 @@
+package room
+
+import "sync/atomic"
+
+// Counters tells what a room has heard and said, in frames of 20 ms.
+type Counters struct {
+	FramesHeard  int64 // given to Audio
+	FramesSaid   int64 // of speech, sent
+	FramesLost   int64 // packets of the caller that never came
+	Concealed    int64 // frames made up for them
+	Silence      int64 // frames filled in because nothing was sent
+	Trimmed      int64 // frames dropped to keep the samples on the clock
+	Late         int64 // packets that came after their place had passed
+	Broken       int64 // packets that did not decode
+	DroppedAudio int64 // frames and packets that nobody took in time
+	Unsent       int64 // frames that could not be encoded or written
+	Abandoned    int64 // things that had to be left behind, because they did not end in time
+}
+
+// counts is written by the loops.
+type counts struct {
+	heard, said, lost, concealed, silence, trimmed, late, broken, dropped, unsent, abandoned atomic.Int64
+}
+
+// Counters tells what the room has done so far.
+func (r *Room) Counters() Counters {
+	c := &r.count
+	return Counters{
+		FramesHeard: c.heard.Load(), FramesSaid: c.said.Load(), FramesLost: c.lost.Load(), Concealed: c.concealed.Load(),
+		Silence: c.silence.Load(), Trimmed: c.trimmed.Load(), Late: c.late.Load(), Broken: c.broken.Load(),
+		DroppedAudio: c.dropped.Load(), Unsent: c.unsent.Load(), Abandoned: c.abandoned.Load(),
+	}
+}

@@ -1,0 +1,47 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"github.com/livekit/protocol/livekit"
+
+	"headstart/worker/room/audio"
+)
+
+// Mouth is the mouth without a room.
+type Mouth struct{ m *mouth }
+
+// NewMouth makes a mouth that sends to send.
+func NewMouth(encoder audio.Encoder, send func([]byte, int64) error) Mouth {
+	return Mouth{newMouth(encoder, send, &counts{})}
+}
+
+func (m Mouth) Play(ctx context.Context, pcm []int16, rate int) error {
+	return m.m.play(ctx, pcm, rate)
+}
+func (m Mouth) Listened()             { m.m.listened() }
+func (m Mouth) Step(slot int64)       { m.m.step(slot) }
+func (m Mouth) Cut()                  { m.m.cut() }
+func (m Mouth) Played() time.Duration { return m.m.played() }
+func (m Mouth) Close()                { m.m.close() }
+
+// Link is the step that decides who the caller is.
+type Link struct{ link }
+
+// NewLink makes a link that wants an identity, or the first person.
+func NewLink(want string) *Link { return &Link{link{want: want}} }
+
+// Join says that somebody is there.
+func (l *Link) Join(c Caller) []Event { return l.join(c) }
+
+// Depart says that somebody left.
+func (l *Link) Depart(identity string, reason livekit.DisconnectReason) []Event {
+	return l.depart(identity, reason)
+}
+
+// Reconnect says that the connection is made anew.
+func (l *Link) Reconnect() { l.reconnect() }
+
+// Reconnected says that it is there again.
+func (l *Link) Reconnected(there bool) []Event { return l.reconnected(there) }

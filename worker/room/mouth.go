@@ -1,0 +1,168 @@
+package room
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"headstart/worker/room/audio"
+	"headstart/worker/room/line"
+)
+
+const (
+	// ahead is how much speech may wait to leave: what a caller who cuts in
+	// would otherwise hear is only what the network holds.
+	ahead = 200 * time.Millisecond
+	// hush is how many frames of silence follow speech, so that the last word
+	// ends in silence at the listener, not in what a decoder makes up.
+	hush = 10
+	// comfort is how many frames apart single silent packets keep an idle track
+	// alive, as an Opus encoder does that saves bandwidth: 400 ms.
+	comfort = 20
+)
+
+// mouth is what the agent says. Speech waits in the queue; step, which the
+// pacer and the tests call each 20 ms, lets one frame go. While nobody listens
+// it sends silence: the server announces a track only when it has a packet.
+// An idle mouth sends one silent packet each 400 ms.
+type mouth struct {
+	encoder audio.Encoder
+	send    func(packet []byte, slot int64) error
+	count   *counts
+
+	lock   sync.Mutex // guards what follows, and the encoder
+	queue  audio.Queue
+	cuts   int           // how many times it was cut
+	space  chan struct{} // closed when something left, or was cut
+	heard  bool          // somebody listens
+	shut   bool
+	tail   int // frames of silence still to send
+	idle   int // slots since the last packet
+	frame  [audio.SaidFrame]int16
+	packet [audio.MaxPacket]byte
+}
+
+func newMouth(encoder audio.Encoder, send func([]byte, int64) error, count *counts) *mouth {
+	return &mouth{encoder: encoder, send: send, count: count, space: make(chan struct{})}
+}
+
+// play queues speech piece by piece.
+func (m *mouth) play(ctx context.Context, pcm []int16, rate int) error {
+	m.lock.Lock()
+	cuts := m.cuts
+	m.lock.Unlock()
+	for len(pcm) > 0 {
+		taken, wait, err := m.put(pcm, rate, cuts)
+		if err != nil {
+			return err
+		}
+		pcm = pcm[taken:]
+		if wait == nil {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-wait:
+		}
+	}
+	return nil
+}
+
+// put takes what there is room for. When there is none it returns what to wait
+// for; after a cut it takes everything and keeps nothing.
+func (m *mouth) put(pcm []int16, rate, cuts int) (int, <-chan struct{}, error) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	switch {
+	case m.shut:
+		return 0, nil, ErrLeft
+	case m.cuts != cuts:
+		return len(pcm), nil, nil
+	case m.queue.Queued() >= ahead:
+		return 0, m.space, nil
+	}
+	n := min(len(pcm), max(1, int((ahead-m.queue.Queued())*time.Duration(rate)/time.Second)))
+	return n, nil, m.queue.Put(pcm[:n], rate)
+}
+
+func (m *mouth) cut() {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.cuts++
+	m.queue.Cut()
+	m.wake()
+}
+
+func (m *mouth) played() time.Duration {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.queue.Played()
+}
+
+// listened says that somebody hears the track from now on.
+func (m *mouth) listened() {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.heard, m.tail = true, hush
+}
+
+func (m *mouth) close() {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.shut = true
+	m.wake()
+}
+
+// wake lets every waiting play look again. The lock is held.
+func (m *mouth) wake() {
+	close(m.space)
+	m.space = make(chan struct{})
+}
+
+// step lets the frame of a slot go.
+func (m *mouth) step(slot int64) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	packet := m.next()
+	if packet == nil {
+		m.idle++
+		return
+	}
+	m.idle = 0
+	if err := m.send(packet, slot); err != nil {
+		m.count.unsent.Add(1)
+	}
+}
+
+// next is the packet of the next slot, nil when nothing is to be sent.
+func (m *mouth) next() []byte {
+	if !m.heard {
+		return line.Silent
+	}
+	if m.queue.Queued() > 0 {
+		m.queue.Next(m.frame[:])
+		m.tail = hush
+		m.count.said.Add(1)
+		m.wake()
+		return m.encode()
+	}
+	m.queue.Next(m.frame[:]) // the end of the filter, if any: less than a frame
+	switch {
+	case m.tail > 0:
+		m.tail--
+		return m.encode()
+	case m.idle+1 >= comfort:
+		return line.Silent
+	}
+	return nil
+}
+
+func (m *mouth) encode() []byte {
+	n, err := m.encoder.Encode(m.frame[:], m.packet[:])
+	if err != nil {
+		m.count.unsent.Add(1)
+		return line.Silent
+	}
+	return m.packet[:n]
+}

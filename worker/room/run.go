@@ -1,0 +1,187 @@
+package room
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/livekit/protocol/livekit"
+	lksdk "github.com/livekit/server-sdk-go/v2"
+	"github.com/pion/webrtc/v4"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"headstart/worker/room/audio"
+	"headstart/worker/room/line"
+)
+
+// Run hears, speaks and tells events until the room is left, closes, or ctx
+// ends; then it leaves the room. It returns nil after Leave and after
+// RoomClosed, and the cause of ctx otherwise. Call it once.
+func (r *Room) Run(ctx context.Context) error {
+	life, end := context.WithCancelCause(ctx)
+	group, life := errgroup.WithContext(life)
+	group.Go(func() error { audio.Pace(life, r.mouth.step); return nil })
+	group.Go(func() error { r.outbox.Run(life); return nil })
+	group.Go(func() error { return r.listen(life, group) })
+
+	err := r.loop(life)
+	end(ErrLeft)
+	r.leave.Do(func() { close(r.left) })
+	r.mouth.close()
+	err = errors.Join(err, r.disconnect(), r.note(line.Await(group.Wait)))
+	close(r.heard)
+	close(r.events)
+	r.log.Debug("left", zap.String("room", r.sdk.Name()), zap.Any("counters", r.Counters()))
+	return err
+}
+
+// loop owns the link: it reads notes and hands events on. pending keeps the
+// events that nobody has read yet beyond what the channel holds.
+func (r *Room) loop(ctx context.Context) error {
+	l := &loop{room: r, link: link{want: r.config.Identity}, asked: map[string]bool{}}
+	l.welcome()
+	for {
+		l.deliver()
+		var out chan Event
+		var first Event
+		if len(l.pending) > 0 {
+			out, first = r.events, l.pending[0]
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-r.left:
+			return nil
+		case out <- first:
+			l.pending = l.pending[1:]
+		case <-r.mailbox.Bell():
+			for _, note := range r.mailbox.Take() {
+				l.note(note)
+			}
+		}
+		if l.done {
+			l.deliver()
+			if n := len(l.pending); n > 0 {
+				r.log.Warn("events left unread", zap.Int("events", n))
+			}
+			return nil
+		}
+	}
+}
+
+// loop is the state of one Run, which alone reads and writes it.
+type loop struct {
+	room    *Room
+	link    link
+	asked   map[string]bool // the tracks that were subscribed to
+	pending []Event
+	done    bool
+}
+
+// deliver moves events to the channel while it has room.
+func (l *loop) deliver() {
+	for len(l.pending) > 0 {
+		select {
+		case l.room.events <- l.pending[0]:
+			l.pending = l.pending[1:]
+		default:
+			return
+		}
+	}
+}
+
+func (l *loop) tell(events ...Event) { l.pending = append(l.pending, events...) }
+
+// welcome links to who was in the room first; the SDK tells only of those who come later.
+func (l *loop) welcome() {
+	there := l.room.sdk.GetRemoteParticipants()
+	slices.SortFunc(there, func(a, b *lksdk.RemoteParticipant) int { return cmp.Compare(a.Identity(), b.Identity()) })
+	for _, p := range there {
+		l.join(p)
+	}
+}
+
+func (l *loop) note(note any) {
+	switch n := note.(type) {
+	case joined:
+		l.join(n.participant)
+	case departed:
+		l.tell(l.link.depart(n.participant.Identity(), n.participant.DisconnectReason())...)
+	case published:
+		l.subscribe(n.publication, n.participant.Identity())
+	case subscribed:
+		l.hear(n)
+	case changed:
+		l.change(n)
+	case pressed:
+		if l.link.linked(n.identity) {
+			l.tell(DTMF{Digit: n.digit})
+		}
+	case typed:
+		if l.link.linked(n.identity) {
+			l.tell(Chat{Text: n.text})
+		}
+	case listened:
+		l.room.mouth.listened()
+		l.tell(Subscribed{})
+	case reconnecting:
+		l.link.reconnect()
+	case reconnected:
+		l.tell(l.link.reconnected(l.room.sdk.GetParticipantByIdentity(l.link.identity) != nil)...)
+	case closed:
+		l.tell(RoomClosed{Reason: n.reason.String()})
+		l.done = true
+	}
+}
+
+func (l *loop) join(p *lksdk.RemoteParticipant) {
+	l.tell(l.link.join(callerOf(p))...)
+	if !l.link.linked(p.Identity()) {
+		return
+	}
+	if l.room.caller.Load() == nil {
+		l.room.caller.Store(&callerTrack{identity: p.Identity()})
+	}
+	for _, t := range p.TrackPublications() {
+		if publication, ok := t.(*lksdk.RemoteTrackPublication); ok {
+			l.subscribe(publication, p.Identity())
+		}
+	}
+}
+
+// subscribe asks for the caller's microphone, and for no other track.
+func (l *loop) subscribe(t *lksdk.RemoteTrackPublication, identity string) {
+	if !l.link.linked(identity) || t.Source() != livekit.TrackSource_MICROPHONE || t.Kind() != lksdk.TrackKindAudio || l.asked[t.SID()] {
+		return
+	}
+	l.asked[t.SID()] = true
+	l.room.outbox.Post(func() error { return t.SetSubscribed(true) }, func(err error) {
+		if err != nil {
+			l.room.log.Warn("subscribe", zap.String("track", t.SID()), zap.Error(err))
+		}
+	})
+}
+
+// hear hands a track to the ear, which lets the one before go: a second session
+// under the caller's identity takes the place of the first without a word.
+func (l *loop) hear(n subscribed) {
+	if !l.link.linked(n.participant.Identity()) || n.track.Kind() != webrtc.RTPCodecTypeAudio {
+		return
+	}
+	select {
+	case l.room.tracks <- n.track:
+		l.room.caller.Store(&callerTrack{identity: n.participant.Identity(), track: n.publication.SID()})
+	default:
+		l.room.log.Warn("too many tracks at once", zap.String("track", n.publication.SID()))
+	}
+}
+
+func (l *loop) change(n changed) {
+	p := l.room.sdk.GetParticipantByIdentity(n.identity)
+	if p == nil || !l.link.linked(n.identity) {
+		return
+	}
+	l.tell(AttributesChanged{Changed: n.attributes, Caller: callerOf(p)})
+}
