@@ -1,71 +1,80 @@
-package retrieval
+package retrieval_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"headstart/retrieval"
 )
 
-func randomList(r *rand.Rand, n int) []candidate {
-	var list []candidate
-	for range n {
-		list = append(list, candidate{score: float64(r.IntN(6)), id: fmt.Sprintf("c%02d", r.IntN(40))})
+// randomList is up to n of forty ids, in any order, each once.
+func randomList(r *rand.Rand, n int) []string {
+	list := []string{}
+	for _, i := range r.Perm(40)[:r.IntN(n+1)] {
+		list = append(list, fmt.Sprintf("c%02d", i))
 	}
-	return rank(list)
+	return list
 }
 
-// TestFuse holds what fusion promises, over random lists.
+// TestFuse holds fusion against its definition, over random lists.
 func TestFuse(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		a, b := randomList(r, r.IntN(60)), randomList(r, r.IntN(60))
-		fused := fuse(branch{a, 1}, branch{b, 0.5})
+		a, b, weight := randomList(r, 40), randomList(r, 40), []float64{1, 0.5, 0.05}[r.IntN(3)]
 		want := make(map[string]float64)
-		for i, c := range a {
-			want[c.id] += 1 / float64(61+i)
+		for i, id := range a {
+			want[id] += 1 / float64(61+i)
 		}
-		for i, c := range b {
-			want[c.id] += 0.5 / float64(61+i)
+		for i, id := range b {
+			want[id] += weight / float64(61+i)
 		}
-		if len(fused) != len(want) {
-			t.Fatalf("seed %d: %d fused of %d", seed, len(fused), len(want))
+		var sorted []scored
+		for id, score := range want {
+			sorted = append(sorted, scored{id, score})
 		}
-		if len(fused) > 0 && fused[0].score != 1 {
-			t.Fatalf("seed %d: the best is %v", seed, fused[0].score)
+		order(sorted)
+		ids, scores := retrieval.Fuse(a, b, weight)
+		if len(ids) != len(sorted) {
+			t.Fatalf("seed %d: %d fused, want %d", seed, len(ids), len(sorted))
 		}
-		for i, c := range fused {
-			if c.score != want[c.id]/want[fused[0].id] {
-				t.Fatalf("seed %d: %s has %v", seed, c.id, c.score)
-			}
-			if i > 0 && better(fused[i-1], c) >= 0 {
-				t.Fatalf("seed %d: %v stands before %v", seed, fused[i-1], c)
+		for i, s := range sorted {
+			if ids[i] != s.id || scores[i] != s.score/sorted[0].score {
+				t.Fatalf("seed %d: place %d is %s at %v, want %s at %v", seed, i+1, ids[i], scores[i], s.id, s.score/sorted[0].score)
 			}
 		}
 	}
 }
 
-// TestFuseOfOneBranch: with one branch, fusion keeps its order, so whoever keeps
-// rank n keeps 1 to n-1.
-func TestFuseOfOneBranch(t *testing.T) {
+// TestFuseIsMonotone: a chunk that stands before another in both lists stands
+// before it in the answer, so whoever keeps rank n keeps 1 to n-1.
+func TestFuseIsMonotone(t *testing.T) {
 	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 1))
-	list := randomList(r, 50)
-	name := func(c candidate) string { return c.id }
-	if d := cmp.Diff(collect(list, name), collect(fuse(branch{list, 0.05}), name)); d != "" {
-		t.Fatal(d)
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		a, b := randomList(r, 40), randomList(r, 40)
+		ids, _ := retrieval.Fuse(a, b, 0.5)
+		before := func(list []string, x, y string) bool {
+			i, j := slices.Index(list, x), slices.Index(list, y)
+			return j < 0 || i >= 0 && i < j
+		}
+		for j, y := range ids {
+			for _, x := range ids[j+1:] {
+				if before(a, x, y) && before(b, x, y) && (slices.Contains(a, x) || slices.Contains(b, x)) {
+					t.Fatalf("seed %d: %s leads %s in both lists and follows it", seed, x, y)
+				}
+			}
+		}
+		alone, _ := retrieval.Fuse(a, nil, 1)
+		if d := gocmp.Diff(a, append([]string{}, alone...)); d != "" {
+			t.Fatalf("seed %d: fusion reorders one list:\n%s", seed, d)
+		}
 	}
-}
-
-func collect[T, U any](list []T, f func(T) U) []U {
-	var out []U
-	for _, x := range list {
-		out = append(out, f(x))
-	}
-	return out
 }
 
 // TestTop holds the bounded list against sorting everything.
@@ -73,17 +82,24 @@ func TestTop(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 6))
-		all := make([]candidate, r.IntN(200))
-		best := newTop(1 + r.IntN(40))
+		all := make([]scored, r.IntN(200))
 		for i := range all {
-			all[i] = candidate{score: float64(r.IntN(9)), id: fmt.Sprintf("%03d", i)}
+			all[i] = scored{fmt.Sprintf("%03d", i), float64(r.IntN(9))}
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		for _, c := range all {
-			best.offer(c)
+		var ids []string
+		var scores []float64
+		for _, s := range all {
+			ids, scores = append(ids, s.id), append(scores, s.score)
 		}
-		slices.SortFunc(all, better)
-		if d := cmp.Diff(all[:min(len(all), best.limit)], best.list, cmp.AllowUnexported(candidate{})); d != "" && len(all) > 0 {
+		limit := 1 + r.IntN(40)
+		got := retrieval.Top(limit, ids, scores)
+		slices.SortFunc(all, func(a, b scored) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+		want := []string{}
+		for _, s := range all[:min(limit, len(all))] {
+			want = append(want, s.id)
+		}
+		if d := gocmp.Diff(want, got); d != "" {
 			t.Fatalf("seed %d:\n%s", seed, d)
 		}
 	}
@@ -97,7 +113,7 @@ func TestDot(t *testing.T) {
 			a[i], b[i] = float32(i%7-3), float32(i%5-2)
 			want += a[i] * b[i]
 		}
-		if got := dot(a, b); got != want { // small integers: exact in any order
+		if got := retrieval.Dot(a, b); got != want { // small integers: exact in any order
 			t.Fatalf("length %d: %v, want %v", n, got, want)
 		}
 	}

@@ -92,7 +92,7 @@ func (c corpus) words(question string) []scored {
 	var list []scored
 	for _, p := range c.chunks {
 		fields, score := strings.Fields(p.Text), 0.0
-		for _, w := range strings.Fields(question) {
+		for w := range strings.FieldsSeq(question) {
 			tf := 0.0
 			for _, f := range fields {
 				if f == w {

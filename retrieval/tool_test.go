@@ -42,12 +42,12 @@ func TestLimit(t *testing.T) {
 		{"none", nil, 10, ""},
 	}
 	for _, c := range cases {
-		got := ""
+		var got strings.Builder
 		for _, p := range retrieval.Limit(c.in, c.most) {
-			got += p.ID
+			got.WriteString(p.ID)
 		}
-		if got != c.want {
-			t.Fatalf("%s: kept %q, want %q", c.name, got, c.want)
+		if got.String() != c.want {
+			t.Fatalf("%s: kept %q, want %q", c.name, got.String(), c.want)
 		}
 	}
 }

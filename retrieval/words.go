@@ -34,7 +34,7 @@ type indexer struct {
 }
 
 func newIndexer(a *analyse.Analyser) *indexer {
-	return &indexer{analyser: a, index: index{postings: make(map[string][]posting)}, counts: make(map[string]int32)}
+	return &indexer{analyser: a.Remembering(), index: index{postings: make(map[string][]posting)}, counts: make(map[string]int32)}
 }
 
 func (b *indexer) add(text string) {

@@ -19,11 +19,12 @@ import (
 const maxStemmed = 64
 
 // Analyser turns text into terms for one language. It is immutable and safe for
-// concurrent use.
+// concurrent use, unless it came from Remembering.
 type Analyser struct {
 	code  string // two letters, or Simple
 	lang  language
 	words speech
+	memo  map[string]string // stems by word; only in what Remembering returns
 }
 
 // Simple is the code of the analyser that neither drops stop words nor stems.
@@ -43,6 +44,15 @@ func New(tag string) *Analyser {
 
 // Language is the code of the language in use: two letters, or Simple.
 func (a *Analyser) Language() string { return a.code }
+
+// Remembering returns the same analyser with a memory of the stems that it has
+// found, for one goroutine that reads many texts. Indexing a base stems each word
+// once instead of once a chunk.
+func (a *Analyser) Remembering() *Analyser {
+	b := *a
+	b.memo = make(map[string]string)
+	return &b
+}
 
 // Terms returns the terms of text in order, repeats included. A term is bare
 // letters and digits: folded, lower-case, stemmed if it is a word.
@@ -89,5 +99,13 @@ func (a *Analyser) stem(word string) string {
 	if a.lang.stem == nil || len(word) > maxStemmed || utf8.RuneCountInString(word) < 3 {
 		return word
 	}
-	return Fold(a.lang.stem(word))
+	if a.memo == nil {
+		return Fold(a.lang.stem(word))
+	}
+	stem, ok := a.memo[word]
+	if !ok {
+		stem = Fold(a.lang.stem(word))
+		a.memo[word] = stem
+	}
+	return stem
 }

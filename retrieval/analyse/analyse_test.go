@@ -162,3 +162,14 @@ func BenchmarkTerms(b *testing.B) {
 		a.Terms(question)
 	}
 }
+
+func TestRememberingIsTheSame(t *testing.T) {
+	t.Parallel()
+	a := analyse.New("es")
+	b := a.Remembering()
+	for _, w := range fixtureWords(t) {
+		if d := cmp.Diff(a.Terms(w), b.Terms(w)); d != "" {
+			t.Fatalf("%q:\n%s", w, d)
+		}
+	}
+}

@@ -92,7 +92,7 @@ func loadStops(code string) map[string]bool {
 		panic("read stop list " + code + ": " + err.Error())
 	}
 	stops := make(map[string]bool)
-	for _, w := range strings.Fields(string(text)) {
+	for w := range strings.FieldsSeq(string(text)) {
 		stops[w] = true
 	}
 	return stops

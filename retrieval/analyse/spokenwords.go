@@ -70,7 +70,7 @@ var spoken = map[string]speech{
 
 func set(words string) map[string]bool {
 	m := make(map[string]bool)
-	for _, w := range strings.Fields(words) {
+	for w := range strings.FieldsSeq(words) {
 		m[w] = true
 	}
 	return m

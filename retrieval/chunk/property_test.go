@@ -41,11 +41,12 @@ func (w *writer) block() string {
 	case 2:
 		return "> " + w.words(150) + "\n>\n> # " + w.words(9) + "\n> " + w.words(200)
 	case 3:
-		rows := "| head | other |\n|---|---|\n"
+		var rows strings.Builder
+		rows.WriteString("| head | other |\n|---|---|\n")
 		for range 1 + w.rand.IntN(40) {
-			rows += "| " + w.words(9) + " | " + w.words(4) + " |\n"
+			rows.WriteString("| " + w.words(9) + " | " + w.words(4) + " |\n")
 		}
-		return rows
+		return rows.String()
 	case 4:
 		w.n++
 		return fmt.Sprintf("##### w%d\n%s\n\n---", w.n, w.words(80))
