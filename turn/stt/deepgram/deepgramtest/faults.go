@@ -106,11 +106,11 @@ func (s *Server) fault(opened time.Time, among ...Kind) (Fault, bool) {
 	return Fault{}, false
 }
 
-// control serves /control/deepgram: PUT sets the faults, DELETE takes them
+// control serves /fakes/stt: POST (or PUT) sets the faults, DELETE takes them
 // away, GET gives the record.
 func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
-	case http.MethodPut:
+	case http.MethodPut, http.MethodPost:
 		var body struct {
 			Faults []Fault `json:"faults"`
 		}
@@ -127,6 +127,6 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(s.Record()) // the reader has gone, nobody is left to tell
 	default:
-		http.Error(w, "use GET, PUT or DELETE", http.StatusMethodNotAllowed)
+		http.Error(w, "use GET, POST or DELETE", http.StatusMethodNotAllowed)
 	}
 }

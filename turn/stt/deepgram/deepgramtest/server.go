@@ -5,7 +5,7 @@
 // and CloseStream do what they do at Deepgram, and a connection without audio or
 // KeepAlive for 10 s is closed with 1011. It never listens to what is said.
 //
-// It fails on purpose when told to (Break, or PUT /control/deepgram), and keeps
+// It fails on purpose when told to (Break, or POST /fakes/stt), and keeps
 // a Record of what it was sent.
 package deepgramtest
 
@@ -45,7 +45,7 @@ type Record struct {
 	Complaints  []string     `json:"complaints"` // what Deepgram would not have liked
 }
 
-// Server is the fake, an http.Handler of /v1/listen and /control/deepgram.
+// Server is the fake, an http.Handler of /v1/listen and /fakes/stt.
 type Server struct {
 	script Script
 	mux    *http.ServeMux
@@ -63,7 +63,7 @@ type Server struct {
 func New(script Script) *Server {
 	s := &Server{script: script, mux: http.NewServeMux(), done: make(chan struct{}), broken: map[string][]*track{}}
 	s.mux.HandleFunc("/v1/listen", s.listen)
-	s.mux.HandleFunc("/control/deepgram", s.control)
+	s.mux.HandleFunc("/fakes/stt", s.control)
 	return s
 }
 
