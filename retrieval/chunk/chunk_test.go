@@ -200,3 +200,24 @@ func BenchmarkSplit(b *testing.B) {
 		chunk.Split("b.md", text)
 	}
 }
+
+// BenchmarkSplitHostile reads what takes a careless parser time in the square of
+// its length: a base that somebody pushes is read in the process that answers calls.
+func BenchmarkSplitHostile(b *testing.B) {
+	for _, c := range []struct{ name, text string }{
+		{"quotes", strings.Repeat("> ", 2000) + strings.Repeat("a ", 500)},
+		{"links", strings.Repeat("[a](", 20_000)},
+		{"definitions", strings.Repeat("[a]: b\n", 10_000)},
+		{"paragraphs", strings.Repeat("a\n\n", 20_000)},
+		{"headings", strings.Repeat("#### a\n", 10_000)},
+		{"rows", "|a|\n|-|\n" + strings.Repeat("|a|\n", 10_000)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				chunk.Split("b.md", c.text)
+			}
+		})
+	}
+}

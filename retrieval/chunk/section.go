@@ -15,18 +15,39 @@ import (
 // deepestCut is the deepest heading that starts a section.
 const deepestCut = 3
 
+// longestInline is the longest heading, in bytes, whose inline marks are read:
+// parsers of links take time in the square of what they read.
+const longestInline = 1000
+
 // section is what stands under one heading.
 type section struct {
 	heading string // its path
 	units   []unit
+	above   labels // wait at its end for what they head
 }
 
-// markdown is CommonMark and tables. The parser is safe for concurrent use.
-var markdown = parser.NewParser(
-	parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-	parser.WithInlineParsers(parser.DefaultInlineParsers()...),
-	parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(),
-		util.Prioritized(extension.NewTableParagraphTransformer(), 200))...),
+func (s *section) add(units []unit) {
+	for _, u := range units {
+		s.above = s.above.after(u)
+	}
+	s.units = append(s.units, units...)
+}
+
+// room is the size for the next block: less when headings wait to be joined to it.
+func (s *section) room() float64 { return MaxTokens - tokens(s.above.words()) }
+
+// The two parsers are safe for concurrent use. Only headings have their inline
+// marks read, and link definitions stay paragraphs: they are text to us, and both
+// take a parser time in the square of a long run of them.
+var (
+	markdown = parser.NewParser(
+		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
+		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
+	)
+	inline = parser.NewParser(
+		parser.WithBlockParsers(util.Prioritized(parser.NewATXHeadingParser(), 100)),
+		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
+	)
 )
 
 // sections cuts a text at its headings. A heading inside a list or a quote
@@ -40,7 +61,7 @@ func sections(source string) []section {
 		last := &list[len(list)-1]
 		h, ok := b.node.(*ast.Heading)
 		if !ok || h.Level > deepestCut {
-			last.units = append(last.units, c.units(b, c.room(last.units))...)
+			last.add(c.units(b, last.room(), 0))
 			continue
 		}
 		path[h.Level-1] = headingText(h, src)
@@ -63,17 +84,23 @@ func join(path []string) string {
 
 // headingText is the heading as a reader sees it, without Markdown's marks.
 func headingText(h *ast.Heading, src []byte) string {
+	line := strings.Join(strings.Fields(string(h.Lines().Value(src))), " ")
+	if len(line) > longestInline {
+		return line
+	}
+	line = "# " + line
+	return visible(inline.Parse(text.NewReader([]byte(line))), []byte(line))
+}
+
+func visible(root ast.Node, src []byte) string {
 	var b bytes.Buffer
-	_ = ast.Walk(h, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the walker gives no error
 		if !entering {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
 		case *ast.Text:
 			b.Write(plainText(n, src))
-			if n.SoftLineBreak() || n.HardLineBreak() {
-				b.WriteByte(' ')
-			}
 		case *ast.String:
 			b.Write(n.Value)
 		case *ast.AutoLink:
@@ -97,7 +124,7 @@ type span struct{ from, to int }
 
 // block is a node and the lines that are its own: from its first line to the
 // first line of what follows, so that no line of a file belongs to nothing. The
-// node is nil for lines above the first: link definitions, which make no node.
+// node is nil for lines above the first child of a parent.
 type block struct {
 	node ast.Node
 	span

@@ -22,17 +22,13 @@ type unit struct {
 
 func newUnit(text, glue string) unit { return unit{text: text, glue: glue, words: words(text)} }
 
-// room is the size for the next block: less when headings wait to be joined to it.
-func (c cutter) room(before []unit) float64 {
-	var labels labels
-	for _, u := range before {
-		labels = labels.after(u)
-	}
-	return MaxTokens - tokens(labels.words())
-}
+// deepestNest is how many lists and quotes inside each other are looked into for
+// a place to cut. Deeper ones are cut as prose: each level reads its text again.
+const deepestNest = 12
 
-// units cuts a block into units under room where it may be cut at all.
-func (c cutter) units(b block, room float64) []unit {
+// units cuts a block into units under room where it may be cut at all. nest is
+// how deep it stands in lists and quotes.
+func (c cutter) units(b block, room float64, nest int) []unit {
 	whole := newUnit(c.trimmed(b.span), c.glue(b.from))
 	if b.node != nil && isBreak(b.node.PreviousSibling()) {
 		whole.glue = "\n\n"
@@ -55,9 +51,12 @@ func (c cutter) units(b block, room float64) []unit {
 	case *extast.Table:
 		return c.rows(whole, room)
 	case *ast.List, *ast.ListItem, *ast.Blockquote:
+		if nest == deepestNest {
+			break
+		}
 		var units []unit
 		for _, child := range c.blocks(b.node, b.span) {
-			units = append(units, c.units(child, room)...)
+			units = append(units, c.units(child, room, nest+1)...)
 		}
 		return units
 	}
