@@ -105,7 +105,7 @@ func (r *recording) hear(path string) error {
 	if err != nil {
 		return err
 	}
-	pcm, err := readWAV(file)
+	pcm, err := ReadWAV(file)
 	if err != nil {
 		return err
 	}

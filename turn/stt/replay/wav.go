@@ -8,14 +8,15 @@ import (
 	"headstart/turn/stt"
 )
 
-// errWAV says that a file is not the one kind of WAV that recordings have.
-var errWAV = errors.New("not a 16 kHz mono 16-bit WAV file")
+// ErrWAV says that a file is not the one kind of WAV that recordings have.
+var ErrWAV = errors.New("not a 16 kHz mono 16-bit WAV file")
 
-// readWAV gives the samples of a WAV file: 16 kHz, mono, 16-bit PCM. Chunks
-// other than "fmt " and "data" are skipped.
-func readWAV(file []byte) ([]int16, error) {
+// ReadWAV gives the samples of a WAV file: 16 kHz, mono, 16-bit PCM. Chunks
+// other than "fmt " and "data" are skipped. Whatever else it is given is
+// ErrWAV. It is exported for the simulated callers that speak the recordings.
+func ReadWAV(file []byte) ([]int16, error) {
 	if len(file) < 12 || string(file[:4]) != "RIFF" || string(file[8:12]) != "WAVE" {
-		return nil, errWAV
+		return nil, ErrWAV
 	}
 	known := false
 	for rest := file[12:]; len(rest) >= 8; {
@@ -28,11 +29,11 @@ func readWAV(file []byte) ([]int16, error) {
 		case id == "data" && known:
 			return samples(body), nil
 		case id == "data":
-			return nil, errWAV
+			return nil, ErrWAV
 		}
 		rest = rest[min(len(body)+size%2, len(rest)):]
 	}
-	return nil, fmt.Errorf("%w: no data", errWAV)
+	return nil, fmt.Errorf("%w: no data", ErrWAV)
 }
 
 // plain tells whether a format chunk is of the kind that we read.

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"go.uber.org/zap"
+
+	"headstart/retrieval"
+	"headstart/retrieval/analyse"
+	"headstart/retrieval/embed"
+	"headstart/turn"
+	"headstart/turn/llm/extractive"
+	"headstart/turn/llm/openai"
+	"headstart/turn/stt/deepgram"
+	"headstart/turn/stt/replay"
+	"headstart/turn/tts/builtin"
+	"headstart/turn/tts/espeak"
+	"headstart/turn/tts/speech"
+	"headstart/turn/vad"
+	"headstart/turn/vad/weights"
+	"headstart/worker"
+)
+
+// kit makes what the agents are served with, from the names in their files.
+type kit struct {
+	settings settings
+	log      *zap.Logger
+	library  *retrieval.Library
+	early    bool // lookups start while the caller speaks
+
+	saidNoWeights bool
+}
+
+// serve makes all that an agent needs, and synthesises its phrases.
+func (k *kit) serve(ctx context.Context, a worker.Agent) (worker.Served, error) {
+	s := worker.Served{Agent: a, LateLookups: !k.early, LookupBudget: k.settings.lookupBudget, Analyser: analyse.New(a.Language)}
+	var err [5]error
+	s.Recogniser, s.Names.STT, err[0] = k.recogniser(a)
+	s.Model, s.Names.LLM, err[1] = k.model(a)
+	s.Voice, s.Names.Voice, err[2] = k.voice(a)
+	s.Detector, s.Names.VAD, err[3] = k.detector(a)
+	if len(a.Docs) > 0 {
+		var embedder retrieval.Embedder
+		if embedder, err[4] = k.embedder(a); err[4] == nil {
+			s.Searcher, s.Names.Embedder = retrieval.NewSearcher(k.library, embedder), embedder.Name()
+		}
+	}
+	if err := errors.Join(err[:]...); err != nil {
+		return worker.Served{}, fmt.Errorf("serve agent %s: %w", a.Name, err)
+	}
+	return s, s.Prepare(ctx, builtin.New(builtin.Config{Language: a.Language}), k.log)
+}
+
+// options reads the free options of a provider into its own, and refuses a
+// name that the provider does not know.
+func options(from map[string]any, to any) error {
+	if len(from) == 0 {
+		return nil
+	}
+	text, err := yaml.Marshal(from)
+	if err != nil {
+		return fmt.Errorf("read options: %w", err)
+	}
+	if err := yaml.UnmarshalWithOptions(text, to, yaml.Strict()); err != nil {
+		return fmt.Errorf("read options: %s", yaml.FormatError(err, false, false))
+	}
+	return nil
+}
+
+func unknown(what, provider string, known string) error {
+	return fmt.Errorf("%s.provider: %q is not known; use one of: %s", what, provider, known)
+}
+
+func (k *kit) recogniser(a worker.Agent) (turn.Recogniser, string, error) {
+	switch a.STT.Provider {
+	case "deepgram":
+		return k.deepgram(a)
+	case "replay":
+		var o struct {
+			Dir string `yaml:"dir"`
+		}
+		if err := options(a.STT.Options, &o); err != nil {
+			return nil, "", fmt.Errorf("stt: %w", err)
+		}
+		r, err := replay.New(replay.Config{Dir: o.Dir, Language: primary(a.Language)}, k.log)
+		return r, "replay", err
+	}
+	return nil, "", unknown("stt", a.STT.Provider, "deepgram, replay")
+}
+
+func (k *kit) deepgram(a worker.Agent) (turn.Recogniser, string, error) {
+	var o struct {
+		BaseURL        string            `yaml:"base_url"`
+		APIKey         string            `yaml:"api_key"`
+		EndpointingMS  int               `yaml:"endpointing_ms"`
+		UtteranceEndMS int               `yaml:"utterance_end_ms"`
+		Extra          map[string]string `yaml:"extra"`
+	}
+	if err := options(a.STT.Options, &o); err != nil {
+		return nil, "", fmt.Errorf("stt: %w", err)
+	}
+	cfg := deepgram.Config{
+		APIKey: firstOf(o.APIKey, k.settings.deepgramKey), BaseURL: o.BaseURL, Model: a.STT.Model, Language: primary(a.Language),
+		Keyterms: a.Hears, Endpointing: time.Duration(o.EndpointingMS) * time.Millisecond,
+		UtteranceEnd: time.Duration(o.UtteranceEndMS) * time.Millisecond, Extra: o.Extra,
+	}
+	r, err := deepgram.New(cfg, k.log)
+	if err != nil {
+		return nil, "", fmt.Errorf("stt deepgram (is DEEPGRAM_API_KEY set?): %w", err)
+	}
+	return r, "deepgram/" + firstOf(a.STT.Model, "nova-3"), nil
+}
+
+func (k *kit) model(a worker.Agent) (turn.Model, string, error) {
+	switch a.LLM.Provider {
+	case "openai":
+		base, key, rest := endpoint(a.LLM.Options, k.settings.openaiKey)
+		m, err := openai.New(openai.Config{BaseURL: base, Key: key, Model: a.LLM.Model, Temperature: a.LLM.Temperature, Options: rest}, k.log)
+		return m, "openai/" + a.LLM.Model, err
+	case "extractive":
+		if err := options(a.LLM.Options, &struct{}{}); err != nil {
+			return nil, "", fmt.Errorf("llm: %w", err)
+		}
+		m, err := extractive.New(extractive.Config{Language: a.Language, Content: analyse.New(a.Language).Content})
+		return m, "extractive", err
+	}
+	return nil, "", unknown("llm", a.LLM.Provider, "openai, extractive")
+}
+
+func (k *kit) voice(a worker.Agent) (turn.Voice, string, error) {
+	v := a.Voice
+	switch v.Provider {
+	case "openai":
+		base, key, rest := endpoint(v.Options, k.settings.openaiKey)
+		voice, err := speech.New(speech.Config{BaseURL: base, Key: key, Model: v.Model, Voice: v.VoiceID, Options: rest}, k.log)
+		return voice, "openai/" + v.Model, err
+	case "local":
+		// espeak-ng where it is installed, the built-in voice elsewhere.
+		if espeak.Available() {
+			voice, err := espeak.New(espeak.Config{Voice: firstOf(v.VoiceID, primary(a.Language))}, k.log)
+			return voice, "espeak-ng", err
+		}
+		return builtinVoice(a)
+	case "espeak":
+		voice, err := espeak.New(espeak.Config{Voice: firstOf(v.VoiceID, primary(a.Language))}, k.log)
+		return voice, "espeak-ng", err
+	case "builtin":
+		return builtinVoice(a)
+	}
+	return nil, "", unknown("voice", v.Provider, "openai, local, espeak, builtin")
+}
+
+func builtinVoice(a worker.Agent) (turn.Voice, string, error) {
+	v := builtin.New(builtin.Config{Language: a.Language})
+	return v, v.Name(), nil
+}
+
+// endpoint takes the address and the key out of a provider's options; the rest
+// goes into the body of its requests.
+func endpoint(from map[string]any, otherwise string) (base, key string, rest map[string]any) {
+	key = otherwise
+	for name, value := range from {
+		text, _ := value.(string)
+		switch name {
+		case "base_url":
+			base = text
+		case "api_key":
+			key = text
+		default:
+			if rest == nil {
+				rest = map[string]any{}
+			}
+			rest[name] = value
+		}
+	}
+	return base, key, rest
+}
+
+// detector makes the detector that the agent names, or the best that is here.
+func (k *kit) detector(a worker.Agent) (func() turn.Detector, string, error) {
+	energy := func() turn.Detector { return vad.New(vad.NewEnergy(), vad.Config{}) }
+	switch a.Turn.VAD {
+	case "energy":
+		return energy, "energy", nil
+	case "", "silero":
+	default:
+		return nil, "", fmt.Errorf("turn.vad: %q is not known; use silero or energy", a.Turn.VAD)
+	}
+	model, _ := weights.Find(weights.Silero)
+	w, err := vad.Load(weights.Path(k.settings.models, model))
+	switch {
+	case err == nil:
+		return func() turn.Detector { return vad.New(w.NewEngine(), vad.Config{}) }, "silero", nil
+	case a.Turn.VAD == "silero" || !errors.Is(err, fs.ErrNotExist):
+		return nil, "", fmt.Errorf("turn.vad: %w; get the weights with headstart models pull", err)
+	}
+	if !k.saidNoWeights {
+		k.saidNoWeights = true
+		k.log.Info("no weights of Silero here: speech is told from silence by energy; headstart models pull gets them")
+	}
+	return energy, "energy", nil
+}
+
+// embedder makes the embedder that the agent names.
+func (k *kit) embedder(a worker.Agent) (retrieval.Embedder, error) {
+	var o struct {
+		DelayMS int `yaml:"delay_ms"`
+		Dim     int `yaml:"dim"`
+	}
+	switch a.Embedder.Provider {
+	case "", "hashing":
+		if err := options(a.Embedder.Options, &o); err != nil {
+			return nil, fmt.Errorf("embedder: %w", err)
+		}
+		if o.Dim == 0 {
+			o.Dim = 512
+		}
+		var e retrieval.Embedder = embed.Hashing(o.Dim)
+		if o.DelayMS > 0 {
+			e = embed.Delayed(e, time.Duration(o.DelayMS)*time.Millisecond)
+		}
+		return e, nil
+	}
+	return nil, unknown("embedder", a.Embedder.Provider, "hashing")
+}
+
+// loadBases builds the bases that the agents read, each with the language and
+// the embedder of the first agent that reads it.
+func (k *kit) loadBases(ctx context.Context, agents []worker.Agent, folders map[string]string, progress func(base string, p retrieval.Progress)) error {
+	done := map[string]bool{}
+	for _, a := range agents {
+		for _, base := range a.Bases() {
+			if done[base] {
+				continue
+			}
+			done[base] = true
+			dir, ok := folders[base]
+			if !ok {
+				return usageError{fmt.Errorf("agent %s reads base %s: say where it is with --base %s=DIR", a.Name, base, base)}
+			}
+			if err := k.loadBase(ctx, a, base, dir, progress); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *kit) loadBase(ctx context.Context, a worker.Agent, base, dir string, progress func(string, retrieval.Progress)) error {
+	a.Embedder.Options = maps.Clone(a.Embedder.Options)
+	delete(a.Embedder.Options, "delay_ms") // it is there for questions
+	embedder, err := k.embedder(a)
+	if err != nil {
+		return err
+	}
+	segment, bad, err := retrieval.LoadFolder(ctx, dir, base, a.Language, embedder, func(p retrieval.Progress) { progress(base, p) })
+	if err != nil {
+		return err
+	}
+	for _, f := range bad {
+		k.log.Warn("file left out of its base", zap.String("base", base), zap.Error(f))
+	}
+	if segment.Len() == 0 {
+		return fmt.Errorf("load base %s: no passage in %s", base, dir)
+	}
+	k.library.Put(k.org(), segment)
+	k.log.Info("base loaded", zap.String("base", base), zap.Int("chunks", segment.Len()))
+	return nil
+}
+
+func (k *kit) org() string { return "default" }
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// primary is the language of a BCP 47 tag: "es" of "es-ES".
+func primary(tag string) string {
+	for i, r := range tag {
+		if r == '-' || r == '_' {
+			return tag[:i]
+		}
+	}
+	return tag
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/retrieval"
+	"headstart/store/sqlite"
+	"headstart/worker"
+	"headstart/worker/calllog"
+	"headstart/worker/dispatch"
+	"headstart/worker/room"
+)
+
+// server is a worker process with everything that it owns. Open it, serve, close.
+type server struct {
+	settings settings
+	log      *zap.Logger
+	db       *sqlite.DB
+	book     *calllog.Book
+	worker   *worker.Worker
+	client   *dispatch.Client
+}
+
+// openServer brings up all that a worker needs before it registers: the store,
+// the logs that a dead process left, the bases, the agents' providers.
+func openServer(ctx context.Context, s settings, agents []worker.Agent, early bool, log *zap.Logger) (*server, error) {
+	room.SilenceSDK()
+	srv := &server{settings: s, log: log}
+	if err := srv.openLogs(ctx); err != nil {
+		return nil, errors.Join(err, srv.close())
+	}
+	if err := srv.openWorker(ctx, agents, early); err != nil {
+		return nil, errors.Join(err, srv.close())
+	}
+	return srv, nil
+}
+
+func (srv *server) openLogs(ctx context.Context) error {
+	book, db, err := openBook(ctx, srv.settings.data, srv.log)
+	srv.book, srv.db = book, db
+	if err != nil {
+		return err
+	}
+	recovered, err := book.Recover(ctx)
+	if err != nil {
+		return fmt.Errorf("recover logs: %w", err)
+	}
+	for _, r := range recovered {
+		srv.log.Warn("log of a call that a dead process left was completed", zap.String("call", r.Call), zap.Int("entries", r.Entries), zap.Bool("sealed", r.Sealed))
+	}
+	return nil
+}
+
+// openBook opens the logs of a data folder, for writing or reading.
+func openBook(ctx context.Context, data string, log *zap.Logger) (*calllog.Book, *sqlite.DB, error) {
+	spool := filepath.Join(data, "spool")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("make data folder: %w", err)
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(data, "headstart.db"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("open store: %w", err)
+	}
+	book, err := calllog.Open(calllog.Config{Dir: spool}, db, log)
+	if err != nil {
+		return nil, db, fmt.Errorf("open logs: %w", err)
+	}
+	return book, db, nil
+}
+
+func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early bool) error {
+	folders, err := srv.settings.baseFolders()
+	if err != nil {
+		return err
+	}
+	k := &kit{settings: srv.settings, log: srv.log, library: &retrieval.Library{}, early: early}
+	if err := k.loadBases(ctx, agents, folders, func(string, retrieval.Progress) {}); err != nil {
+		return err
+	}
+	var served []worker.Served
+	for _, a := range agents {
+		s, err := k.serve(ctx, a)
+		if err != nil {
+			return err
+		}
+		served = append(served, s)
+	}
+	cfg := worker.Config{
+		URL: srv.settings.url, APIKey: srv.settings.apiKey, APISecret: srv.settings.apiSecret,
+		MaxCalls: srv.settings.maxCalls, Region: srv.settings.region,
+	}
+	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
+		return err
+	}
+	srv.client, err = dispatch.New(dispatch.Config{
+		URL: srv.settings.url, APIKey: srv.settings.apiKey, APISecret: srv.settings.apiSecret,
+		AgentName: srv.settings.agentName, Version: version, FirstTries: 3,
+	}, srv.worker, srv.log)
+	return err
+}
+
+// serve takes calls until ctx ends, then drains; when now ends too, it ends
+// the calls that are left. The logs are shipped to the end.
+func (srv *server) serve(ctx, now context.Context) error {
+	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx)) // until the last call is sealed
+	defer stopShipping()
+	shipped := make(chan error, 1)
+	go func() { shipped <- srv.book.Run(shipping) }()
+	err := srv.worker.Serve(ctx, now, srv.client, srv.settings.drain)
+	stopShipping()
+	if shipErr := <-shipped; shipErr != nil && !errors.Is(shipErr, context.Canceled) {
+		err = errors.Join(err, shipErr)
+	}
+	return err
+}
+
+func (srv *server) close() error {
+	var errs []error
+	if srv.book != nil {
+		errs = append(errs, srv.book.Close())
+	}
+	if srv.db != nil {
+		errs = append(errs, srv.db.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// readAgents reads the agent files.
+func readAgents(paths []string) ([]worker.Agent, error) {
+	if len(paths) == 0 {
+		return nil, usageError{errors.New("no agent: name its file with --agent FILE")}
+	}
+	var agents []worker.Agent
+	for _, path := range paths {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("read agent file: %w", err)}
+		}
+		a, err := worker.ParseAgent(file)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", path, err)}
+		}
+		agents = append(agents, a)
+	}
+	return agents, nil
+}
+
+// registrationPatience bounds the wait for a worker that the demo has started.
+const registrationPatience = 10 * time.Second

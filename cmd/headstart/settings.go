@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// settings are what the environment and the flags decide for a worker. Flags
+// win over the environment.
+type settings struct {
+	url, apiKey, apiSecret string
+	agentName              string
+	agents                 []string // agent files
+	bases                  []string // NAME=DIR
+	data                   string   // where the log and its spools are kept
+	models                 string   // where the weights are
+	region                 string   // of numbers without a country prefix
+	maxCalls               int
+	drain                  time.Duration
+	lookupBudget           time.Duration
+
+	deepgramKey, openaiKey string
+}
+
+// settingsFromEnv reads every variable that a worker knows.
+func settingsFromEnv() (settings, error) {
+	budget, err := milliseconds("HEADSTART_VOICE_LOOKUP_BUDGET_MS")
+	return settings{
+		url: os.Getenv("LIVEKIT_URL"), apiKey: os.Getenv("LIVEKIT_API_KEY"), apiSecret: os.Getenv("LIVEKIT_API_SECRET"),
+		agentName: os.Getenv("LIVEKIT_AGENT_NAME"),
+		data:      envOr("HEADSTART_DATA", ".headstart"),
+		models:    envOr("HEADSTART_MODELS", defaultModels()),
+		region:    os.Getenv("HEADSTART_REGION"),
+		drain:     time.Hour, lookupBudget: budget,
+		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"),
+	}, err
+}
+
+func envOr(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+func milliseconds(name string) (time.Duration, error) {
+	v := os.Getenv(name)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n <= 0 {
+		return 0, usageError{fmt.Errorf("%s: %q is not a number of milliseconds above 0", name, v)}
+	}
+	return time.Duration(n) * time.Millisecond, nil
+}
+
+func defaultModels() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return filepath.Join(".headstart", "models")
+	}
+	return filepath.Join(dir, "headstart", "models")
+}
+
+// workerFlags adds the flags of a worker to a command.
+func (s *settings) workerFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&s.agents, "agent", nil, "agent `FILE` to serve (YAML or JSON); may be given more than once")
+	f.StringSliceVar(&s.bases, "base", nil, "knowledge base to load, `NAME=DIR`; may be given more than once")
+	f.StringVar(&s.url, "url", s.url, "LiveKit server (LIVEKIT_URL)")
+	f.StringVar(&s.agentName, "agent-name", s.agentName, "name for explicit dispatch; without one the worker joins every new room (LIVEKIT_AGENT_NAME)")
+	f.StringVar(&s.data, "data", s.data, "`DIR` of the log and its spools (HEADSTART_DATA)")
+	f.IntVar(&s.maxCalls, "max-calls", s.maxCalls, "calls at once; 0 is 8 for each core")
+	f.DurationVar(&s.drain, "drain-timeout", s.drain, "how long calls may go on after the first SIGTERM")
+	f.StringVar(&s.region, "region", s.region, "country of callers' numbers without a prefix, such as ES (HEADSTART_REGION)")
+}
+
+// checkLiveKit tells what is missing to reach a LiveKit server.
+func (s settings) checkLiveKit() error {
+	var missing []error
+	for _, v := range []struct{ name, value string }{
+		{"LIVEKIT_URL", s.url}, {"LIVEKIT_API_KEY", s.apiKey}, {"LIVEKIT_API_SECRET", s.apiSecret},
+	} {
+		if v.value == "" {
+			missing = append(missing, fmt.Errorf("%s is not set", v.name))
+		}
+	}
+	if len(missing) > 0 {
+		return usageError{fmt.Errorf("no LiveKit server to serve: %w", errors.Join(missing...))}
+	}
+	return nil
+}
+
+// fields are the effective settings for the log, secrets masked.
+func (s settings) fields() []zap.Field {
+	return []zap.Field{
+		zap.String("version", version), zap.String("livekit_url", s.url), zap.String("livekit_api_key", mask(s.apiKey)),
+		zap.String("livekit_api_secret", mask(s.apiSecret)), zap.String("agent_name", s.agentName),
+		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("models", s.models),
+		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls), zap.Duration("drain_timeout", s.drain),
+		zap.Duration("lookup_budget", s.lookupBudget),
+		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
+	}
+}
+
+// mask shows that a secret is set, and which one, without telling it.
+func mask(secret string) string {
+	switch {
+	case secret == "":
+		return ""
+	case len(secret) < 12:
+		return "***"
+	}
+	return secret[:3] + "***"
+}
+
+// baseFolders reads the --base flags.
+func (s settings) baseFolders() (map[string]string, error) {
+	folders := map[string]string{}
+	for _, b := range s.bases {
+		name, dir, ok := strings.Cut(b, "=")
+		if !ok || name == "" || dir == "" {
+			return nil, usageError{fmt.Errorf("--base %q: want NAME=DIR", b)}
+		}
+		folders[name] = dir
+	}
+	return folders, nil
+}
+
+// productionLog writes JSON to stderr.
+func productionLog() (*zap.Logger, error) {
+	cfg := zap.NewProductionConfig()
+	cfg.Sampling = nil
+	cfg.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	return cfg.Build()
+}
+
+// readableLog writes lines for people to stderr.
+func readableLog(level zapcore.Level) (*zap.Logger, error) {
+	cfg := zap.NewDevelopmentConfig()
+	cfg.Level = zap.NewAtomicLevelAt(level)
+	cfg.DisableStacktrace = true
+	cfg.DisableCaller = true
+	cfg.EncoderConfig.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+	return cfg.Build()
+}

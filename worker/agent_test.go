@@ -1,0 +1,86 @@
+package worker_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"headstart/worker"
+)
+
+const wholeAgent = `
+name: clinica-norte
+language: es-ES
+greeting: {say: "Clínica Norte, buenos días."}
+stt: {provider: deepgram, model: nova-3, options: {base_url: "ws://127.0.0.1:1"}}
+llm: {provider: openai, model: gpt-5-mini, temperature: 0.2}
+voice: {provider: openai, model: tts-1, voice_id: nova}
+turn: {endpointing_ms: 400, min_interruption_words: 2}
+says: [{word: Vidal, spoken: bidál}]
+hears: [Sanitas]
+docs:
+  - {base: clinica-norte, k: 4, min_score: 0.3}
+  - {base: tarifas}
+prompt:
+  - {name: identity, text: "Eres la recepción."}
+`
+
+func TestParseAgent(t *testing.T) {
+	t.Parallel()
+	a, err := worker.ParseAgent([]byte(wholeAgent))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"clinica-norte", "tarifas"}, a.Bases()); diff != "" {
+		t.Fatalf("bases (-want +got):\n%s", diff)
+	}
+	if a.Docs[0].K != 4 || a.Docs[0].MinScore != 0.3 || *a.LLM.Temperature != 0.2 || a.Turn.EndpointingMS != 400 || a.Says[0].Spoken != "bidál" {
+		t.Fatalf("read %+v", a)
+	}
+}
+
+func TestParseAgentTakesJSONAndASingleBase(t *testing.T) {
+	t.Parallel()
+	a, err := worker.ParseAgent([]byte(`{"name":"a","language":"en","stt":{"provider":"replay"},"llm":{"provider":"extractive"},"voice":{"provider":"local"},"docs":{"base":"faq"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"faq"}, a.Bases()); diff != "" {
+		t.Fatalf("bases (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseAgentRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, change, to string
+		complaints       []string
+	}{
+		{"an unknown field", "language:", "lenguage:", []string{"lenguage"}},
+		{"an unknown field of a base", "k: 4", "kk: 4", []string{"kk"}},
+		{"no slug", "name: clinica-norte", "name: Clínica Norte", []string{"not a slug"}},
+		{"two openings", `{say: "Clínica Norte, buenos días."}`, `{say: hola, reply: saluda}`, []string{"exclude each other"}},
+		{"a dynamic block", "name: identity", "name: view, region: dynamic", []string{"static"}},
+		{"a score out of range", "min_score: 0.3", "min_score: 3", []string{"min_score"}},
+		{"a mode that is not there yet", "base: tarifas", "base: tarifas, mode: tool", []string{"mode"}},
+		{"everything at once", "name: clinica-norte\nlanguage: es-ES", "name: A B", []string{"not a slug", "language: missing"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Replace(wholeAgent, tt.change, tt.to, 1)
+			if text == wholeAgent {
+				t.Fatalf("the change %q is not in the file", tt.change)
+			}
+			_, err := worker.ParseAgent([]byte(text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, c := range tt.complaints {
+				if !strings.Contains(err.Error(), c) {
+					t.Fatalf("the complaint does not tell %q: %v", c, err)
+				}
+			}
+		})
+	}
+}

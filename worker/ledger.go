@@ -1,0 +1,84 @@
+package worker
+
+import (
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/turn"
+)
+
+// ledger is a call's log as the call writes it: each event goes to the log
+// first, then to the captions, and is counted for the summary.
+type ledger struct {
+	journal turn.Log
+	log     *zap.Logger
+	show    *captions // nil before the room is joined
+	tally   tally
+}
+
+func newLedger(journal turn.Log, log *zap.Logger) *ledger { return &ledger{journal: journal, log: log} }
+
+// Append implements turn.Log.
+func (l *ledger) Append(ev turn.Event) {
+	l.journal.Append(ev)
+	if l.show != nil {
+		l.show.add(ev)
+	}
+	l.tally.count(ev)
+	if m, ok := ev.(turn.MetricsTurn); ok {
+		l.log.Info("turn", zap.String("speech", string(m.SpeechID)), zap.Float64("endpointing_ms", m.EndpointingMS),
+			zap.Float64("lookup_wait_ms", m.LookupWaitMS), zap.Float64("first_audio_ms", m.FirstAudioMS))
+	}
+}
+
+// tally counts a call for its summary.
+type tally struct {
+	mu  sync.Mutex // guards sum
+	sum turn.CallSummary
+}
+
+func (t *tally) count(ev turn.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := &t.sum
+	switch ev := ev.(type) {
+	case turn.TurnUser:
+		s.Turns++
+	case turn.TurnAgent:
+		if ev.Kind == turn.KindReply {
+			s.Answered++
+		}
+		if ev.Interrupted {
+			s.Interrupted++
+		}
+	case turn.DocsSources, turn.MemoryOps:
+		s.Lookups++
+	case turn.Failure:
+		s.Errors++
+		if ev.Code == turn.CodeSearchSkipped || ev.Code == turn.CodeRecallSkipped {
+			s.Skipped++
+		}
+	}
+}
+
+func (t *tally) dropped(frames int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.DroppedAudio += frames
+}
+
+func (t *tally) frames(heard, said, lost, dropped int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.FramesHeard, t.sum.FramesSaid, t.sum.FramesLost = heard, said, lost
+	t.sum.DroppedAudio += dropped
+}
+
+func (t *tally) summary(lasted time.Duration) turn.CallSummary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum.DurationS = lasted.Seconds()
+	return t.sum
+}

@@ -1,0 +1,200 @@
+/*
+Package worker owns the process: which calls it takes, one goroutine tree per
+call, how a call begins and ends, and its log. It never talks to a model: the
+conversation does, in package turn, and the wiring says with what.
+
+	         Admit            assignment              caller there
+	offered -------> reserved ----------> joining ------------------> talking
+	   | full, draining, |  no assignment    | nobody, join failed       | hung up, gone for 20 s,
+	   v unknown agent   v                   v                           v room closed, ceiling, drained
+	refused           released            ended <--- call.ended ------ ended
+	                                        |  the job's status is told, the room is left
+	                                        v
+	                                   call.summary: sealed
+
+How it fails. A call that cannot begin, or panics, ends with reason error and
+its log is sealed all the same; no other call notices. Once call.ended stands
+in the log nothing is spoken; the room is left within 2 s.
+*/
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/turn"
+	"headstart/worker/calllog"
+	"headstart/worker/dispatch"
+)
+
+// callsPerCore is the default of MaxCalls for each processor (contract: 8).
+const callsPerCore = 8
+
+// Config is how a worker takes calls. Zero fields have the default that their
+// comment names.
+type Config struct {
+	Org       string // "default"
+	URL       string // of the LiveKit server
+	APIKey    string
+	APISecret string
+	MaxCalls  int    // 8 a core
+	Region    string // of callers' numbers without a country prefix, "ES"; empty: such numbers are nobody's
+	// Return is how long a caller whose line broke may take to come back: 20 s.
+	Return time.Duration
+	// Absent is how long the worker waits for a caller to come at all: 60 s.
+	Absent time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	if c.Org == "" {
+		c.Org = "default"
+	}
+	if c.MaxCalls == 0 {
+		c.MaxCalls = callsPerCore * runtime.GOMAXPROCS(0)
+	}
+	if c.Return == 0 {
+		c.Return = 20 * time.Second
+	}
+	if c.Absent == 0 {
+		c.Absent = time.Minute
+	}
+	return c
+}
+
+// Validate joins every complaint about the configuration.
+func (c Config) Validate() error {
+	var all []error
+	for _, f := range []struct{ name, value string }{{"url", c.URL}, {"api key", c.APIKey}, {"api secret", c.APISecret}} {
+		if f.value == "" {
+			all = append(all, fmt.Errorf("worker %s: missing", f.name))
+		}
+	}
+	if c.MaxCalls < 0 {
+		all = append(all, fmt.Errorf("max calls: %d is negative", c.MaxCalls))
+	}
+	return errors.Join(all...)
+}
+
+// Served is an agent and what serves its calls.
+type Served struct {
+	Agent Agent
+	// Recogniser, Model and Voice serve all calls of the agent at once.
+	Recogniser turn.Recogniser
+	Model      turn.Model
+	Voice      turn.Voice
+	// Detector makes the detector of one call.
+	Detector func() turn.Detector
+	Searcher turn.Searcher // nil when the agent reads no base
+	Analyser turn.Analyser
+	Clips    turn.Clips
+	Names    turn.Providers // for the log
+	// LateLookups starts the lookups at the end of the turn, for comparison.
+	LateLookups bool
+	// LookupBudget is the spoken budget; 0 is 250 ms.
+	LookupBudget time.Duration
+}
+
+// Worker takes calls. It is dispatch's Host.
+type Worker struct {
+	cfg    Config
+	agents []Served
+	book   *calllog.Book
+	log    *zap.Logger
+
+	mu       sync.Mutex // guards what follows
+	places   int        // taken, from the answer to the end of the call
+	draining bool
+}
+
+// New makes a worker for these agents; the first takes the calls that name none.
+func New(cfg Config, agents []Served, book *calllog.Book, log *zap.Logger) (*Worker, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if len(agents) == 0 {
+		return nil, errors.New("worker: no agent to serve")
+	}
+	seen := map[string]bool{}
+	for _, a := range agents {
+		if seen[a.Agent.Name] {
+			return nil, fmt.Errorf("worker: two agents are named %s", a.Agent.Name)
+		}
+		seen[a.Agent.Name] = true
+	}
+	return &Worker{cfg: cfg.withDefaults(), agents: agents, book: book, log: log.Named("worker")}, nil
+}
+
+// Drain makes the worker refuse every call from now on; those it has go on.
+func (w *Worker) Drain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.draining = true
+}
+
+// Admit implements dispatch.Host: the place is counted before the answer.
+func (w *Worker) Admit(job dispatch.Job) (dispatch.Answer, bool) {
+	served, ok := w.agentOf(readMetadata(job.Metadata))
+	if !ok {
+		w.log.Warn("job refused: it names an agent that is not served here", zap.String("job", job.ID))
+		return dispatch.Answer{}, false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.draining || w.places >= w.cfg.MaxCalls {
+		return dispatch.Answer{}, false
+	}
+	w.places++
+	return dispatch.Answer{Name: served.Agent.Name, Release: w.release}, true
+}
+
+func (w *Worker) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.places--
+}
+
+// Load implements dispatch.Host: the share of places that are taken, below 1.
+func (w *Worker) Load() (load float64, full bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	load = float64(w.places) / float64(w.cfg.MaxCalls)
+	return min(load, 0.99), w.draining || w.places >= w.cfg.MaxCalls
+}
+
+// Calls is how many places are taken.
+func (w *Worker) Calls() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.places
+}
+
+func (w *Worker) agentOf(m jobMetadata) (Served, bool) {
+	if m.Agent == "" {
+		return w.agents[0], true
+	}
+	for _, a := range w.agents {
+		if a.Agent.Name == m.Agent {
+			return a, true
+		}
+	}
+	return Served{}, false
+}
+
+// Run implements dispatch.Host: it holds one call, from the assignment to the
+// seal of its log.
+func (w *Worker) Run(ctx context.Context, a dispatch.Assignment) error {
+	defer w.release()
+	metadata := readMetadata(a.Metadata)
+	served, ok := w.agentOf(metadata)
+	if !ok {
+		return fmt.Errorf("serve job %s: no agent named %s", a.ID, metadata.Agent)
+	}
+	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now()}
+	return c.run(ctx)
+}
