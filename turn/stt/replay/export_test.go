@@ -1,4 +1,0 @@
-package replay
-
-// ReadWAV is readWAV, for its fuzz test.
-var ReadWAV = readWAV
