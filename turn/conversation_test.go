@@ -460,3 +460,23 @@ func TestAwayAndCeiling(t *testing.T) {
 		}
 	})
 }
+
+func TestTheAgentsWordsAreShownAsTheyAreHeard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := "Una primera frase. Y otra más larga, que se corta a la mitad porque alguien cuelga."
+		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Text: answer}))
+		b.run(t, 3400*time.Millisecond)
+		shown := ""
+		for _, a := range turntest.All[turn.AgentTranscript](b.log) {
+			shown += a.Delta
+		}
+		agent := turntest.One[turn.TurnAgent](t, b.log)
+		if !agent.Interrupted || !strings.HasPrefix(agent.Text, strings.TrimSpace(shown)) || len(agent.Text)-len(shown) > 12 {
+			t.Fatalf("shown %q, heard %q", shown, agent.Text)
+		}
+		if last := turntest.All[turn.AgentTranscript](b.log); !last[len(last)-1].Final || len(last) < 4 {
+			t.Fatalf("deltas %+v", last)
+		}
+	})
+}

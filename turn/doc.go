@@ -12,24 +12,24 @@ I/O. Run owns the one select, performs the actions, and feeds what comes of
 them back as occurrences. So "the lookup is done" and "the budget is spent" are
 occurrences like any other, and a barge-in or a hang-up is heard meanwhile.
 
-	            first sound: speech_id
-	 listening ------------------------> being spoken <----------------+
-	     ^                                | interim with new content   |
-	     |                                |   words: lookups start,    |
-	     | no word came                   |   older ones are superseded|
-	     +--------------------------------+                            |
-	     |                                | silent, words final:       |
-	     |                                v   commit                   |
-	     |                              owed ---- caller speaks on ----+
-	     |                                | lookups in, or the budget  | superseded
-	     |                                | is spent: skipped          |
-	     |                                v                            |
-	     |                             thinking --- caller speaks on --+
-	     |                                | first sound                |
-	     |                                v                            |
-	     +---- heard to its end ------ speaking --- barge-in ----------+
-	                                              answered, interrupted:
-	                                              history keeps what was heard
+	           first sound: speech_id
+	listening ------------------------> being spoken <----------------+
+	    ^                                | interim with new content   |
+	    |                                |   words: lookups start,    |
+	    | no word came                   |   older ones are superseded|
+	    +--------------------------------+                            |
+	    |                                | silent, words final:       |
+	    |                                v   commit                   |
+	    |                              owed ---- caller speaks on ----+
+	    |                                | lookups in, or the budget  | superseded
+	    |                                | is spent: skipped          |
+	    |                                v                            |
+	    |                             thinking --- caller speaks on --+
+	    |                                | first sound                |
+	    |                                v                            |
+	    +---- heard to its end ------ speaking --- barge-in ----------+
+	                                             answered, interrupted:
+	                                             history keeps what was heard
 
 Every committed turn ends in exactly one of: answered (a turn.agent entry of
 its speech_id), superseded or refused (a turn.refused entry with the reason).

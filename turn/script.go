@@ -173,20 +173,16 @@ func (s *script) piece(ctx context.Context, n int) (p piece, ok bool) {
 	return p, s.wait(ctx, ready) && ok
 }
 
-// reached returns the texts of the clauses, after the first told ones, that
-// playback has come to.
-func (s *script) reached(heard time.Duration, told int) []string {
+// reached returns what playback has come to since told bytes of the text were
+// told: whole words, so that a reader sees what the caller hears.
+func (s *script) reached(heard time.Duration, told int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var texts []string
-	for _, l := range s.lines[told:] {
-		silent := l.whole && !l.sounds
-		if !silent && (!l.sounds || heard <= l.starts) {
-			break
-		}
-		texts = append(texts, l.Text)
+	text, _ := s.heardLocked(heard)
+	if len(text) <= told {
+		return ""
 	}
-	return texts
+	return text[told:]
 }
 
 // playedSlack is how exactly the mouth knows what has left: one frame.
@@ -204,8 +200,12 @@ func (s *script) over(heard time.Duration) bool {
 func (s *script) heardText(heard time.Duration) (text string, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	text, whole = s.heardLocked(heard)
+	return strings.TrimSpace(text), whole
+}
+
+func (s *script) heardLocked(heard time.Duration) (text string, whole bool) {
 	var b strings.Builder
-	whole = true
 	for _, l := range s.lines {
 		switch {
 		case !l.sounds && l.whole: // nothing of it can be spoken
@@ -214,12 +214,12 @@ func (s *script) heardText(heard time.Duration) (text string, whole bool) {
 			b.WriteString(l.Text)
 		case l.sounds && heard > l.starts:
 			b.WriteString(spokenPart(l, heard-l.starts))
-			return strings.TrimSpace(b.String()), false
+			return b.String(), false
 		default:
-			return strings.TrimSpace(b.String()), false
+			return b.String(), false
 		}
 	}
-	return strings.TrimSpace(b.String()), whole
+	return b.String(), true
 }
 
 // secondsPerRune is how long a character sounds while the audio of its clause

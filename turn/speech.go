@@ -28,6 +28,10 @@ type speech struct {
 // watchEvery is how often playback is looked at: well under a frame of 20 ms.
 const watchEvery = 5 * time.Millisecond
 
+// showEvery is how often the words that were heard are told, at most: text on a
+// screen need not be finer.
+const showEvery = 100 * time.Millisecond
+
 // run speaks to the end, or until ctx ends, and tells what was heard.
 func (sp *speech) run(ctx context.Context) outcome {
 	from := sp.mouth.Played()
@@ -202,17 +206,20 @@ func (sp *speech) playOut(ctx context.Context) error {
 func (sp *speech) watch(ctx context.Context, from time.Duration) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	told := 0
+	told, shown := 0, time.Duration(0)
 	for {
 		heard := sp.mouth.Played() - from
 		if heard > 0 {
 			sp.report(stageSounding, "")
-			for _, delta := range sp.script.reached(heard, told) {
+			if delta := sp.script.reached(heard, told); delta != "" && (heard-shown >= showEvery || told == 0) {
 				sp.report(stageWords, delta)
-				told++
+				told, shown = told+len(delta), heard
 			}
 		}
 		if sp.script.over(heard) {
+			if delta := sp.script.reached(heard, told); delta != "" {
+				sp.report(stageWords, delta)
+			}
 			return
 		}
 		select {

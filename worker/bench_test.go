@@ -114,7 +114,9 @@ func (b *bench) clinic() worker.Served {
 		b.t.Fatalf("new recogniser: %v", err)
 	}
 	analyser := analyse.New("es")
-	model, err := extractive.New(extractive.Config{Language: "es", Content: analyser.Content})
+	model, err := extractive.New(extractive.Config{
+		Language: "es", Content: analyser.Content, Number: func(text string) bool { return !analyser.Worth(text) },
+	})
 	if err != nil {
 		b.t.Fatalf("new model: %v", err)
 	}

@@ -175,6 +175,9 @@ func TestDigitsRunNoLookup(t *testing.T) {
 	if user := first[turn.TurnUser](entries); !strings.HasPrefix(user.Text, "seis cero cero") {
 		t.Fatalf("user's turn %+v", user)
 	}
+	if agent := all[turn.TurnAgent](entries); !strings.HasPrefix(agent[len(agent)-1].Text, "Gracias, tomo nota de seis cero cero") {
+		t.Fatalf("agent's turns %+v", agent)
+	}
 }
 
 func TestAppNamesTheContact(t *testing.T) {

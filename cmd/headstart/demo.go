@@ -268,7 +268,7 @@ func withWorker[T any](ctx context.Context, st *stage, early bool, do func(*serv
 	}
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
-	go func() { served <- srv.serve(serving, serving) }()
+	go func() { served <- srv.serve(serving, context.WithoutCancel(ctx)) }() // the calls are over when it drains
 	if err = registered(ctx, srv, served); err == nil {
 		result, err = do(srv)
 		stop()

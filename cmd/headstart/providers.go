@@ -127,7 +127,10 @@ func (k *kit) model(a worker.Agent) (turn.Model, string, error) {
 		if err := options(a.LLM.Options, &struct{}{}); err != nil {
 			return nil, "", fmt.Errorf("llm: %w", err)
 		}
-		m, err := extractive.New(extractive.Config{Language: a.Language, Content: analyse.New(a.Language).Content})
+		words := analyse.New(a.Language)
+		m, err := extractive.New(extractive.Config{
+			Language: a.Language, Content: words.Content, Number: func(text string) bool { return !words.Worth(text) },
+		})
 		return m, "extractive", err
 	}
 	return nil, "", unknown("llm", a.LLM.Provider, "openai, extractive")

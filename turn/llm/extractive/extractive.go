@@ -35,6 +35,9 @@ type Config struct {
 	// Content gives the content words of a text, folded and stemmed, so that
 	// two texts about one thing share them. Required.
 	Content func(text string) []string
+	// Number tells a text that is only a number, in digits or in words: it is
+	// noted, not answered. Nil knows digits alone.
+	Number func(text string) bool
 }
 
 // Validate tells everything that is wrong with the configuration.
@@ -84,7 +87,7 @@ func (m *Model) Reply(ctx context.Context, req llm.Request, emit func(string)) (
 
 func (m *Model) answer(req llm.Request) string {
 	asked := question(req.Messages)
-	if isNumber(asked) {
+	if m.isNumber(asked) {
 		return fmt.Sprintf(phrase(m.cfg.Language, NotedES, NotedEN), strings.Trim(asked, " .,;"))
 	}
 	words := set(m.cfg.Content(asked))
@@ -124,9 +127,13 @@ func question(messages []llm.Message) string {
 	return ""
 }
 
-// isNumber tells a turn of digits alone, grouped as people say them.
-func isNumber(text string) bool {
-	return strings.ContainsFunc(text, unicode.IsDigit) && !strings.ContainsFunc(text, unicode.IsLetter)
+// isNumber tells a turn of a number alone, grouped as people say it.
+func (m *Model) isNumber(text string) bool {
+	digits, letters := strings.ContainsFunc(text, unicode.IsDigit), strings.ContainsFunc(text, unicode.IsLetter)
+	if letters && m.cfg.Number != nil {
+		return m.cfg.Number(text)
+	}
+	return digits && !letters
 }
 
 func set(words []string) map[string]bool {

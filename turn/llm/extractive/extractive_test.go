@@ -33,7 +33,7 @@ func content(text string) []string {
 
 func model(t *testing.T, language string) *extractive.Model {
 	t.Helper()
-	m, err := extractive.New(extractive.Config{Language: language, Content: content})
+	m, err := extractive.New(extractive.Config{Language: language, Content: content, Number: func(text string) bool { return text == "seis cero cero" }})
 	if err != nil {
 		t.Fatalf("new model: %v", err)
 	}
@@ -101,6 +101,7 @@ func TestAnswers(t *testing.T) {
 		{"a fact", "es", "¿Mi alergia?", []string{`{"facts":[{"text":"Tiene alergia al látex","source":"c1"}]}`}, "Tiene alergia al látex"},
 		{"another tool", "es", "farmacia", []string{`"farmacia"`, `[1]`, `nope`}, extractive.NoAnswerES},
 		{"digits", "es", "600 123-456.", []string{chunks(t, hours)}, "Gracias, tomo nota de 600 123-456."},
+		{"a number in words", "es", "seis cero cero", []string{chunks(t, hours)}, "Gracias, tomo nota de seis cero cero."},
 		{"digits in English", "en-GB", "42", nil, "Thank you, I have noted 42."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
