@@ -11,6 +11,7 @@ import (
 	"github.com/livekit/protocol/livekit"
 
 	"headstart/worker/dispatch"
+	"headstart/worker/dispatch/dispatchtest"
 )
 
 // timed is a host's script that lasts so long unless its context ends.
@@ -169,6 +170,59 @@ func TestGarbageAndGoAwayReconnect(t *testing.T) {
 		w.server.Conn(t.Context())
 		if h.taken.Load() != 1 {
 			t.Fatalf("the job ended")
+		}
+	})
+}
+
+// A peer that is gone without a word is noticed by the ping, 15 s after the
+// connection began, when 10 s brought no answer.
+func TestSilentPeerIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := dispatchtest.NewServer(t)
+		s.Deaf(true)
+		w := beginAt(t, s, config(s), &host{places: 1})
+		s.Conn(t.Context())
+		began := time.Now()
+		s.Deaf(false)
+		s.Conn(t.Context())
+		if waited := time.Since(began); waited != 25200*time.Millisecond {
+			t.Fatalf("back after %s, want 25.2s", waited)
+		}
+		time.Sleep(time.Hour)
+		if !w.Registered() || len(s.Dials()) != 2 {
+			t.Fatalf("an hour with a healthy peer took %d dials", len(s.Dials()))
+		}
+	})
+}
+
+// A peer that stops reading is noticed by the deadline of a write.
+func TestStalledPeerIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := &host{places: 1, script: timed(time.Minute)}
+		w := begin(t, h, nil)
+		c := w.server.Conn(t.Context())
+		take(t, c, job(1))
+		thaw := w.server.Freeze()
+		began := time.Now()
+		time.Sleep(5 * time.Second) // the status at 2.5 s is read, the next is not
+		synctest.Wait()
+		if !w.Registered() {
+			t.Fatalf("lost before the write's deadline")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if w.Registered() {
+			t.Fatalf("registered with a peer that does not read")
+		}
+		thaw()
+		again := w.server.Conn(t.Context())
+		if waited := time.Since(began); waited > 12*time.Second {
+			t.Fatalf("back after %s, want two pauses at most", waited)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([]livekit.JobStatus{success}, again.Updates("AJ_1")); diff != "" {
+			t.Fatalf("updates (-want +got):\n%s", diff)
 		}
 	})
 }

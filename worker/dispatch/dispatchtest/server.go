@@ -40,6 +40,8 @@ type Server struct {
 	status int        // answered instead of a websocket; 0 is none
 	down   bool
 	mute   bool
+	deaf   bool
+	frozen chan struct{} // nil, or closed when reading may go on
 	dials  []time.Time
 }
 
@@ -77,6 +79,9 @@ func (s *Server) Down(down bool) { s.set(func() { s.down = down }) }
 
 // Mute leaves each registration without an answer while it is true.
 func (s *Server) Mute(mute bool) { s.set(func() { s.mute = mute }) }
+
+// Deaf answers no ping of connections made while it is true.
+func (s *Server) Deaf(deaf bool) { s.set(func() { s.deaf = deaf }) }
 
 // Dials tells when the server was dialled.
 func (s *Server) Dials() []time.Time {
@@ -152,7 +157,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		return
 	}
-	ws, err := websocket.Accept(w, r, nil)
+	s.mu.Lock()
+	mute, deaf := s.mute, s.deaf
+	s.mu.Unlock()
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		OnPingReceived: func(context.Context, []byte) bool { return !deaf },
+	})
 	if err != nil {
 		s.t.Errorf("accept worker: %v", err)
 		return
@@ -167,9 +177,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.t.Errorf("first message is %T, want a registration", first.GetMessage())
 		return
 	}
-	s.mu.Lock()
-	mute := s.mute
-	s.mu.Unlock()
 	if !mute {
 		c.send(&livekit.ServerMessage{Message: &livekit.ServerMessage_Register{
 			Register: &livekit.RegisterWorkerResponse{WorkerId: "AW_test"},
@@ -177,7 +184,28 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.conns <- c
 	}
 	for err == nil {
+		s.waitFrozen()
 		_, err = c.read()
+	}
+}
+
+// Freeze stops reading all connections, each after one more message, until the
+// returned function is called: what workers write then goes nowhere.
+func (s *Server) Freeze() (thaw func()) {
+	frozen := make(chan struct{})
+	s.set(func() { s.frozen = frozen })
+	return func() {
+		s.set(func() { s.frozen = nil })
+		close(frozen)
+	}
+}
+
+func (s *Server) waitFrozen() {
+	s.mu.Lock()
+	frozen := s.frozen
+	s.mu.Unlock()
+	if frozen != nil {
+		<-frozen
 	}
 }
 
