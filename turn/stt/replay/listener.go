@@ -105,8 +105,8 @@ func (l *listener) notice(weight float32) {
 
 // look names the recording that is being spoken, once it is clear.
 func (l *listener) look() {
-	if !l.speaking {
-		return
+	if !l.speaking || l.quiet > 0 {
+		return // silence makes nothing clearer
 	}
 	if l.age <= openingUntil {
 		best := l.match.opening(2 * l.age)

@@ -92,26 +92,32 @@ func (m *matcher) anywhere() found {
 // search looks at the steps of each recording that within names.
 func (m *matcher) search(within func(recording int) (from, to int)) found {
 	best := found{score: -1, rival: -1}
-	m.each(within, func(p place, value float32) {
-		if value > best.score {
-			best.place, best.score = p, value
+	for i := range m.scores {
+		scores, from := m.part(i, within)
+		for n, s := range scores {
+			if value := s.value(); value > best.score {
+				best.place, best.score = place{i, from + n}, value
+			}
 		}
-	})
-	m.each(within, func(p place, value float32) {
-		if value > best.rival && !m.same(p, best.place) {
-			best.rival = value
+	}
+	for i := range m.scores {
+		scores, from := m.part(i, within)
+		for n, s := range scores {
+			if value := s.value(); value > best.rival && !m.same(place{i, from + n}, best.place) {
+				best.rival = value
+			}
 		}
-	})
+	}
 	return best
 }
 
-func (m *matcher) each(within func(recording int) (from, to int), visit func(place, float32)) {
-	for i, scores := range m.scores {
-		from, to := within(i)
-		for at := max(0, from); at < min(to, len(scores)); at++ {
-			visit(place{i, at}, scores[at].value())
-		}
-	}
+// part is the scores of a recording that within names, and the step of the first.
+func (m *matcher) part(recording int, within func(recording int) (from, to int)) ([]score, int) {
+	from, to := within(recording)
+	scores := m.scores[recording]
+	to = min(max(to, 0), len(scores))
+	from = min(max(from, 0), to)
+	return scores[from:to], from
 }
 
 // same tells whether two places are one, or say the same.
