@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/livekit/protocol/livekit"
+	lksdk "github.com/livekit/server-sdk-go/v2"
 
 	"headstart/worker/room/audio"
 )
@@ -45,3 +46,9 @@ func (l *Link) Reconnect() { l.reconnect() }
 
 // Reconnected says that it is there again.
 func (l *Link) Reconnected(there bool) []Event { return l.reconnected(there) }
+
+// Restart makes the server tell the room to connect anew, from nothing.
+func Restart(r *Room) { r.sdk.Simulate(lksdk.SimulateLeaveRequestFullReconnect) }
+
+// Resume breaks the signalling connection.
+func Resume(r *Room) { r.sdk.Simulate(lksdk.SimulateSignalReconnect) }

@@ -131,6 +131,7 @@ func TestMouthCutEndsAPlayThatWaits(t *testing.T) {
 			t.Fatalf("played %v of it, want 500ms", got)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if diff := cmp.Diff(map[string]int{"hush": 11, "silent": 2, "speech": 25}, tape.counted()); diff != "" {
 			t.Fatalf("sent (-want +got):\n%s", diff)
 		}

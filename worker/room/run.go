@@ -129,7 +129,7 @@ func (l *loop) note(note any) {
 	case reconnecting:
 		l.link.reconnect()
 	case reconnected:
-		l.tell(l.link.reconnected(l.room.sdk.GetParticipantByIdentity(l.link.identity) != nil)...)
+		l.reconnected()
 	case closed:
 		l.tell(RoomClosed{Reason: n.reason.String()})
 		l.done = true
@@ -148,6 +148,17 @@ func (l *loop) join(p *lksdk.RemoteParticipant) {
 		if publication, ok := t.(*lksdk.RemoteTrackPublication); ok {
 			l.subscribe(publication, p.Identity())
 		}
+	}
+}
+
+// reconnected looks who is still there, and asks for the caller's track again:
+// a server to which the connection is new knows of no subscription.
+func (l *loop) reconnected() {
+	p := l.room.sdk.GetParticipantByIdentity(l.link.identity)
+	l.tell(l.link.reconnected(p != nil)...)
+	clear(l.asked)
+	if p != nil {
+		l.join(p)
 	}
 }
 
