@@ -71,10 +71,10 @@ func TestSayTakesItsTime(t *testing.T) {
 	if started, err := c.Say(ctx, nil, 16000); err != nil || !started.IsZero() {
 		t.Fatalf("saying nothing: %v, %v", started, err)
 	}
-	enough := errors.New("enough")
+	enough, minute := errors.New("enough"), sine(time.Minute, 16000)
 	short, cancelShort := context.WithTimeoutCause(ctx, 200*time.Millisecond, enough)
 	defer cancelShort()
-	if started, err := c.Say(short, sine(time.Minute, 16000), 16000); !errors.Is(err, enough) || started.IsZero() {
+	if started, err := c.Say(short, minute, 16000); !errors.Is(err, enough) || started.IsZero() {
 		t.Fatalf("a minute in 200ms: started %v, %v", started, err)
 	}
 	if _, err := c.Say(ctx, []int16{1}, 1); err == nil {
