@@ -107,26 +107,26 @@ func (s settings) serve(ctx context.Context, log *zap.Logger) error {
 	return errors.Join(srv.serve(ctx, now), srv.close())
 }
 
-// secondSignal is a context that ends with the first signal after ctx has ended.
+// secondSignal is a context that ends with the second signal; the first one
+// ends ctx. When ctx has ended already, the next signal is the second.
 func secondSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	now, cancel := context.WithCancel(context.WithoutCancel(ctx)) // ctx ends with the first signal
-	signals := make(chan os.Signal, 1)
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	due := 2
+	if ctx.Err() != nil {
+		due = 1
+	}
 	go func() {
 		defer signal.Stop(signals)
-		for {
+		for range due {
 			select {
 			case <-now.Done():
 				return
 			case <-signals:
-				if seen := ctx.Err() != nil; !seen {
-					<-ctx.Done() // the first one, which both hear
-					continue
-				}
-				cancel()
-				return
 			}
 		}
+		cancel()
 	}()
 	return now, cancel
 }

@@ -114,6 +114,9 @@ func (s *Server) config(port, udp int) string {
 		"  tcp_port: 0",
 		"  allow_tcp_fallback: false",
 		fmt.Sprintf("  udp_port: %d", udp),
+		// Without one of its own the server sends clients to public STUN servers,
+		// whose names they would look up; nothing answers here, and nothing need.
+		fmt.Sprintf(`  stun_servers: ["127.0.0.1:%d"]`, udp),
 		"  interfaces: {includes: [lo, lo0]}",
 		`  ips: {includes: ["127.0.0.1/32"]}`,
 	}, "\n")
