@@ -119,6 +119,9 @@ func (a *answer) awaitNext(progress bool) {
 
 // end judges the answer once the stream is over, with err or without.
 func (a *answer) end(ctx context.Context, err error) (llm.Result, error) {
+	if err == nil && a.result.Finish == "" {
+		err = context.Cause(ctx) // a stream that we cut may look like one that ended
+	}
 	if err != nil && !a.finishedLate(ctx) {
 		return a.result, read(ctx, err)
 	}

@@ -62,13 +62,13 @@ func child(script string) int {
 	return 0
 }
 
-func scripted(t *testing.T, script string) *espeak.Voice {
+func scripted(t *testing.T, script string, between time.Duration) *espeak.Voice {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatalf("find the test: %v", err)
 	}
-	v, err := espeak.New(espeak.Config{Program: program, Voice: script, First: 2 * time.Second, Between: 100 * time.Millisecond}, zap.NewNop())
+	v, err := espeak.New(espeak.Config{Program: program, Voice: script, First: time.Minute, Between: between}, zap.NewNop())
 	if err != nil {
 		t.Fatalf("new voice: %v", err)
 	}
@@ -87,7 +87,7 @@ func speak(ctx context.Context, v *espeak.Voice, play func(tts.Audio) error, cla
 func TestTheChildReadsStdinAndItsAudioArrives(t *testing.T) {
 	t.Parallel()
 	var got []tts.Audio
-	err := speak(t.Context(), scripted(t, "echo"), func(a tts.Audio) error {
+	err := speak(t.Context(), scripted(t, "echo", time.Minute), func(a tts.Audio) error {
 		if n := len(got); n > 0 && got[n-1].Clause == a.Clause && !a.Last {
 			got[n-1].PCM = append(got[n-1].PCM, a.PCM...)
 			return nil
@@ -115,7 +115,7 @@ func TestChildrenThatFail(t *testing.T) {
 	}{{"fail", false, false}, {"garbage", false, false}, {"silent", true, false}, {"stall", true, true}} {
 		t.Run(c.script, func(t *testing.T) {
 			t.Parallel()
-			err := speak(t.Context(), scripted(t, c.script), func(tts.Audio) error { return nil }, "Hola.")
+			err := speak(t.Context(), scripted(t, c.script, 100*time.Millisecond), func(tts.Audio) error { return nil }, "Hola.")
 			e, ok := errors.AsType[*tts.Error](err)
 			if !ok || e.Retryable() != c.again || errors.Is(err, context.DeadlineExceeded) != c.timed {
 				t.Fatalf("got %v, want retryable %v, timed out %v", err, c.again, c.timed)
@@ -132,7 +132,7 @@ func TestCancelKillsTheChild(t *testing.T) {
 		if script == "hang" {
 			time.AfterFunc(50*time.Millisecond, func() { cancel(cause) })
 		}
-		err := speak(ctx, scripted(t, script), func(tts.Audio) error { cancel(cause); return nil }, "Hola.")
+		err := speak(ctx, scripted(t, script, time.Minute), func(tts.Audio) error { cancel(cause); return nil }, "Hola.")
 		if err != cause {
 			t.Fatalf("%s: got %v, want the cause", script, err)
 		}
@@ -142,7 +142,7 @@ func TestCancelKillsTheChild(t *testing.T) {
 func TestAMouthThatFailsEndsTheChild(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("room is gone")
-	if err := speak(t.Context(), scripted(t, "endless"), func(tts.Audio) error { return gone }, "Hola."); err != gone {
+	if err := speak(t.Context(), scripted(t, "endless", time.Minute), func(tts.Audio) error { return gone }, "Hola."); err != gone {
 		t.Fatalf("got %v, want the mouth's error", err)
 	}
 }

@@ -50,6 +50,9 @@ func (v *Voice) fetch(ctx context.Context, text string, out chan<- []int16) (int
 		watch.Await("next audio", v.cfg.Between)
 		return nil
 	})
+	if err == nil {
+		err = context.Cause(ctx) // a body that we cut may look like one that ended
+	}
 	if err == nil && samples == 0 {
 		err = ErrSilent
 	}

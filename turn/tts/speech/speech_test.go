@@ -116,9 +116,9 @@ func TestOneClauseIsFetchedAhead(t *testing.T) {
 		text := strings.Repeat("a", 100) // 1.2 s of audio
 		p := player{pace: speechtest.Rate}
 		start := time.Now()
-		var asked []int
+		seen := make(chan int, 4)
 		for i := range 4 {
-			time.AfterFunc(time.Duration(i)*1200*time.Millisecond+400*time.Millisecond, func() { asked = append(asked, len(fake.Inputs())) })
+			time.AfterFunc(time.Duration(i)*1200*time.Millisecond+400*time.Millisecond, func() { seen <- len(fake.Inputs()) })
 		}
 		if err := voice(t, of(fake)).Speak(t.Context(), feed(text, text, text, text), p.play); err != nil {
 			t.Fatalf("speak: %v", err)
@@ -126,6 +126,7 @@ func TestOneClauseIsFetchedAhead(t *testing.T) {
 		if took := time.Since(start).Round(time.Microsecond); took != 5100*time.Millisecond {
 			t.Fatalf("took %s, want 5.1s: only the first clause may be waited for", took)
 		}
+		asked := []int{<-seen, <-seen, <-seen, <-seen}
 		if diff := cmp.Diff([]int{2, 3, 4, 4}, asked); diff != "" {
 			t.Fatalf("requests while each clause played (-want +got):\n%s", diff)
 		}

@@ -34,13 +34,12 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		a.serve(t.handler, got)
 	}()
 	select {
-	case <-ctx.Done():
-		if err := req.Context().Err(); err != nil {
-			return nil, err
-		}
-	case <-a.ready:
+	case <-req.Context().Done():
+	case <-a.ready: // the handler has answered, or is over
 	}
-	<-a.ready // the handler is over, so it is ready too
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
 	if a.status == 0 {
 		return nil, errDropped
 	}
@@ -82,7 +81,9 @@ func (a *answered) serve(h http.Handler, req *http.Request) {
 	}()
 	h.ServeHTTP(a, req)
 	a.WriteHeader(http.StatusOK)
-	end = io.EOF
+	if end = io.EOF; req.Context().Err() != nil {
+		end = context.Cause(req.Context()) // it ended because the client left
+	}
 }
 
 // Header implements http.ResponseWriter.
