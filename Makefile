@@ -66,10 +66,10 @@ staticcheck: ## run staticcheck, of the version in go.mod
 	go tool staticcheck $(PACKAGES)
 
 .PHONY: web
-web: ## build the console page
+web: ## build the library of the visitor's page, for the next make build
 	npm install --no-audit --no-fund --prefix $(WEB)
 	npm run --prefix $(WEB) build
 
 .PHONY: demo
-demo: build ## play recorded callers against the fakes and tell what was heard
+demo: build ## make three recorded calls on this machine, without keys
 	./headstart demo
