@@ -1,6 +1,10 @@
 // Package tts holds what a voice is given and what it gives back: the value
-// types that every adapter under it speaks, and PerClause for voices that are
-// asked once a clause. An adapter knows one vendor's wire and nothing of turns.
+// types that every adapter under it speaks, PerClause for voices that are asked
+// once a clause, and the pure text work before any voice: what can be said of a
+// model's Markdown (Speakable), where a clause ends while it is being written
+// (Clauses), how a word is said (Pronounce). An adapter knows one vendor's wire
+// and nothing of turns; it fails by returning an error from Speak, an *Error
+// that tells by Retryable whether asking again may help.
 package tts
 
 import "context"
