@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headstart/turn"
+	"headstart/turn/llm/extractive"
 )
 
 // Report is what came of the calls.
@@ -33,7 +34,11 @@ type Row struct {
 	Evidence     string   `json:"evidence,omitempty"`
 	Skipped      string   `json:"skipped"` // why a lookup did not answer; empty when it did, or when none ran
 	Interrupted  bool     `json:"interrupted"`
-	Expects      Expect   `json:"expects"`
+	// Right tells whether the answer rests on what the script expects: the file
+	// that covers the question, no lookup for digits, and plain words of not
+	// knowing where no file does.
+	Right   bool   `json:"right"`
+	Expects Expect `json:"expects"`
 }
 
 // Called is one call.
@@ -71,13 +76,12 @@ func (r Report) Failed() []string {
 	return list
 }
 
-// Right tells whether the row rests on what its script expects.
-func (r Row) Right() bool {
+func (r Row) right() bool {
 	switch {
 	case r.Expects.Digits:
 		return r.LookupStartedMS == nil
 	case r.Expects.None:
-		return r.Answer != ""
+		return r.Answer == extractive.NoAnswerES || r.Answer == extractive.NoAnswerEN
 	}
 	return len(r.Sources) > 0 && strings.HasSuffix(r.Expects.Path, r.Sources[0])
 }
@@ -113,6 +117,7 @@ func (p *playing) row(i int, s said) Row {
 	for _, e := range p.entries {
 		row.take(e, mine)
 	}
+	row.Right = row.right()
 	return row
 }
 

@@ -12,10 +12,10 @@ func WriteTable(out io.Writer, r Report, other *Report) {
 	fmt.Fprintf(out, "%-6s %-4s %9s %7s %8s %12s  %-3s %s\n", "call", "turn", "lookup at", "took", "waited", "first sound", "ok", "best source")
 	for i, t := range r.Turns {
 		fmt.Fprintf(out, "%-6s %-4d %9s %7s %8s %12s  %-3s %s\n", t.Call, t.Turn,
-			signed(t.LookupStartedMS), plain(t.LookupTookMS), plain(t.WaitedMS), plain(t.FirstAudioMS), mark(t.Right()), t.source())
+			signed(t.LookupStartedMS), plain(t.LookupTookMS), plain(t.WaitedMS), plain(t.FirstAudioMS), mark(t.Right), t.source())
 		if other != nil && i < len(other.Turns) {
 			o := other.Turns[i]
-			fmt.Fprintf(out, "%-11s %9s %7s %8s %12s  %-3s\n", "  no early", signed(o.LookupStartedMS), plain(o.LookupTookMS), plain(o.WaitedMS), plain(o.FirstAudioMS), mark(o.Right()))
+			fmt.Fprintf(out, "%-11s %9s %7s %8s %12s  %-3s\n", "  no early", signed(o.LookupStartedMS), plain(o.LookupTookMS), plain(o.WaitedMS), plain(o.FirstAudioMS), mark(o.Right))
 		}
 	}
 	fmt.Fprintf(out, "\nmilliseconds from the end of the caller's speech; median first sound %s", plain(r.Median()))
