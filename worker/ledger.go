@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn"
+	"headstart/worker/calllog"
 )
 
 // ledger is a call's log as the call writes it: each event goes to the log
@@ -31,6 +32,30 @@ func (l *ledger) Append(ev turn.Event) {
 		l.log.Info("turn", zap.String("speech", string(m.SpeechID)), zap.Float64("endpointing_ms", m.EndpointingMS),
 			zap.Float64("lookup_wait_ms", m.LookupWaitMS), zap.Float64("first_audio_ms", m.FirstAudioMS))
 	}
+}
+
+// observedBook begins logs whose events the worker's observer is told of too.
+type observedBook struct {
+	*calllog.Book
+	observe func(turn.Event)
+}
+
+// Begin is calllog.Book's.
+func (b observedBook) Begin(call, agent string) (observedLog, error) {
+	l, err := b.Book.Begin(call, agent)
+	return observedLog{l, b.observe}, err
+}
+
+// observedLog is a call's log; its ledger writes it.
+type observedLog struct {
+	*calllog.Log
+	observe func(turn.Event)
+}
+
+// Append implements turn.Log: the log has the event first.
+func (l observedLog) Append(ev turn.Event) {
+	l.Log.Append(ev)
+	l.observe(ev)
 }
 
 // tally counts a call for its summary.

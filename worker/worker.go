@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,8 +44,17 @@ type Config struct {
 	URL       string // of the LiveKit server
 	APIKey    string
 	APISecret string
-	MaxCalls  int    // 8 a core
-	Region    string // of callers' numbers without a country prefix, "ES"; empty: such numbers are nobody's
+	MaxCalls  int // 8 a core
+	// LoadThreshold is the load at which calls are refused although there are
+	// places: 0.7, as LiveKit's own workers. 1 refuses none.
+	LoadThreshold float64
+	// CPU is how busy the process is, as a share of what it may use, over
+	// load.Window. nil: the places are the only guard.
+	CPU func() float64
+	// Observe is told each event of every call once it stands in its log. It is
+	// called from many goroutines and must not block. nil: nobody is told.
+	Observe func(turn.Event)
+	Region  string // of callers' numbers without a country prefix, "ES"; empty: such numbers are nobody's
 	// Return is how long a caller whose line broke may take to come back: 20 s.
 	Return time.Duration
 	// Absent is how long the worker waits for a caller to come at all: 60 s.
@@ -57,6 +67,15 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxCalls == 0 {
 		c.MaxCalls = callsPerCore * runtime.GOMAXPROCS(0)
+	}
+	if c.LoadThreshold == 0 {
+		c.LoadThreshold = 0.7
+	}
+	if c.CPU == nil {
+		c.CPU = func() float64 { return 0 }
+	}
+	if c.Observe == nil {
+		c.Observe = func(turn.Event) {}
 	}
 	if c.Return == 0 {
 		c.Return = 20 * time.Second
@@ -77,6 +96,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxCalls < 0 {
 		all = append(all, fmt.Errorf("max calls: %d is negative", c.MaxCalls))
+	}
+	if !(c.LoadThreshold >= 0 && c.LoadThreshold <= 1) {
+		all = append(all, fmt.Errorf("load threshold: %v is not between 0 and 1", c.LoadThreshold))
 	}
 	return errors.Join(all...)
 }
@@ -104,11 +126,14 @@ type Served struct {
 type Worker struct {
 	cfg    Config
 	agents []Served
-	book   *calllog.Book
+	book   observedBook
 	log    *zap.Logger
 
-	mu       sync.Mutex // guards what follows
-	places   int        // taken, from the answer to the end of the call
+	abandoned atomic.Int64 // what calls had to leave behind
+
+	mu       sync.Mutex  // guards what follows
+	places   int         // taken, from the answer to the end of the call
+	fresh    []time.Time // when places were taken that the load does not show whole, oldest first
 	draining bool
 }
 
@@ -117,6 +142,7 @@ func New(cfg Config, agents []Served, book *calllog.Book, log *zap.Logger) (*Wor
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 	if len(agents) == 0 {
 		return nil, errors.New("worker: no agent to serve")
 	}
@@ -127,14 +153,7 @@ func New(cfg Config, agents []Served, book *calllog.Book, log *zap.Logger) (*Wor
 		}
 		seen[a.Agent.Name] = true
 	}
-	return &Worker{cfg: cfg.withDefaults(), agents: agents, book: book, log: log.Named("worker")}, nil
-}
-
-// Drain makes the worker refuse every call from now on; those it has go on.
-func (w *Worker) Drain() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.draining = true
+	return &Worker{cfg: cfg, agents: agents, book: observedBook{book, cfg.Observe}, log: log.Named("worker")}, nil
 }
 
 // Admit implements dispatch.Host: the place is counted before the answer.
@@ -146,32 +165,11 @@ func (w *Worker) Admit(job dispatch.Job) (dispatch.Answer, bool) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.draining || w.places >= w.cfg.MaxCalls {
+	if w.full() {
 		return dispatch.Answer{}, false
 	}
-	w.places++
+	w.take()
 	return dispatch.Answer{Name: served.Agent.Name, Release: w.release}, true
-}
-
-func (w *Worker) release() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.places--
-}
-
-// Load implements dispatch.Host: the share of places that are taken, below 1.
-func (w *Worker) Load() (load float64, full bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	load = float64(w.places) / float64(w.cfg.MaxCalls)
-	return min(load, 0.99), w.draining || w.places >= w.cfg.MaxCalls
-}
-
-// Calls is how many places are taken.
-func (w *Worker) Calls() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.places
 }
 
 func (w *Worker) agentOf(m jobMetadata) (Served, bool) {
@@ -196,5 +194,10 @@ func (w *Worker) Run(ctx context.Context, a dispatch.Assignment) error {
 		return fmt.Errorf("serve job %s: no agent named %s", a.ID, metadata.Agent)
 	}
 	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now()}
+	defer func() {
+		if c.room != nil {
+			w.abandoned.Add(c.room.Counters().Abandoned)
+		}
+	}()
 	return c.run(ctx)
 }
