@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/livekit/protocol/auth"
@@ -189,12 +190,16 @@ func TestAVisitThatCannotJoinTakesNoPlace(t *testing.T) {
 func TestNobodyRunsThePages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pages, err := api.New(api.Config{URL: "ws://x", Door: newDoor()}, zap.NewNop())
+		pages, err := api.New(api.Config{URL: "ws://x", Door: newDoor(), MaxVisits: 1}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if w := ask(t.Context(), pages, "POST", "/visits", `{"mode":"typed"}`); w.Code != http.StatusServiceUnavailable {
-			t.Fatalf("open: %d %s", w.Code, w.Body)
+		for range 2 { // who was refused holds no place
+			began := time.Now()
+			w := ask(t.Context(), pages, "POST", "/visits", `{"mode":"typed"}`)
+			if w.Code != http.StatusServiceUnavailable || time.Since(began) != 2*time.Second {
+				t.Fatalf("open: %d %s after %v", w.Code, w.Body, time.Since(began))
+			}
 		}
 	})
 }

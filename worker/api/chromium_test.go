@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait for the browser on a busy machine.
-const patience = 20 * time.Second
+const patience = 40 * time.Second
 
 // chromium is a tab of a headless browser, driven over its DevTools protocol
 // on a pair of pipes: no port, and no library.

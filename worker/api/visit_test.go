@@ -54,14 +54,14 @@ func TestAConversationIsToldInOrder(t *testing.T) {
 		synctest.Wait()
 		expect(t, "greeting", d.greeting, reader.events(t))
 
-		for _, text := range []string{"when?", " and then? "} {
+		for _, text := range []string{"when?", " and\nthen? "} {
 			if status, code := typed(t, pages, visit, text); status != http.StatusAccepted {
 				t.Fatalf("type: %d %s", status, code)
 			}
 			synctest.Wait()
 		}
 		person := <-d.visitors
-		if diff := cmp.Diff([]string{"when?", "and then?"}, person.typed()); diff != "" {
+		if diff := cmp.Diff([]string{"when?", "and\nthen?"}, person.typed()); diff != "" {
 			t.Fatalf("typed (-want +got):\n%s", diff)
 		}
 		whole := d.greeting

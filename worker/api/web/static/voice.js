@@ -12,7 +12,10 @@ function load() {
   library ??= new Promise((resolve, reject) => {
     const script = document.createElement('script');
     script.src = '/dist/livekit-client.umd.js';
-    script.onload = () => resolve(globalThis.LivekitClient);
+    script.onload = () => {
+      globalThis.LivekitClient.setLogLevel('warn');
+      resolve(globalThis.LivekitClient);
+    };
     script.onerror = () => {
       library = undefined;
       script.remove();
