@@ -78,7 +78,7 @@ var layers = []layer{
 		trees: []string{"turn", "retrieval", "memory"},
 		rule:  "turn imports only retrieval and memory",
 	},
-	engine("turn/stt", 3), engine("turn/llm", 3), engine("turn/tts", 3), engine("turn/vad", 2),
+	engine("turn/stt", 3, "turn/stt/line"), engine("turn/llm", 3), engine("turn/tts", 3), engine("turn/vad", 2),
 	{
 		of:    "retrieval",
 		trees: []string{"retrieval"},
@@ -96,10 +96,12 @@ var layers = []layer{
 	},
 }
 
-func engine(folder string, own int) layer {
+// engine holds for the adapters in a folder; shared are what several of them
+// stand on.
+func engine(folder string, own int, shared ...string) layer {
 	return layer{
 		of:    folder,
-		exact: values,
+		exact: append(shared, values...),
 		own:   own,
 		tests: []string{"turn"}, // scripts of turntest
 		rule:  "engines under " + folder + " import only the value packages turn/{stt,llm,tts,vad} and their own folder: they know nothing of turns",

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"headstart/turn/stt"
-	"headstart/turn/stt/deepgram"
 	"headstart/turn/stt/deepgram/deepgramtest"
+	"headstart/turn/stt/line"
 )
 
 const (
@@ -158,7 +158,7 @@ func TestDeadConnections(t *testing.T) {
 				if len(again) != 1 || again[0].At != test.at {
 					t.Fatalf("reconnected %v, want once, at %v", again, test.at)
 				}
-				if late, ok := errors.AsType[*deepgram.Timeout](again[0].Err); !ok || late.What != test.what {
+				if late, ok := errors.AsType[*line.Timeout](again[0].Err); !ok || late.What != test.what {
 					t.Fatalf("reconnected because of %v, want no %s", again[0].Err, test.what)
 				}
 				if said(got) != hub {
@@ -221,7 +221,7 @@ func TestDrainIsBounded(t *testing.T) {
 		server.Break(deepgramtest.Fault{Kind: deepgramtest.Mute, After: 300 * ms})
 		began := time.Now()
 		_, err := call(t.Context(), t, config, once)
-		if late, ok := errors.AsType[*deepgram.Timeout](err); !ok || late.What != "last results" {
+		if late, ok := errors.AsType[*line.Timeout](err); !ok || late.What != "last results" {
 			t.Fatalf("recognise: %v, want no last results", err)
 		}
 		if took := time.Since(began); took != 6700*ms {

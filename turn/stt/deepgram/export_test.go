@@ -10,6 +10,6 @@ import (
 // of the call.
 func Read(frame []byte) ([]stt.Event, float64, error) {
 	r := &reader{at: func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }}
-	heard, err := r.read(frame)
-	return heard.events, heard.settles, err
+	heard, err := r.Read(frame)
+	return heard.Events, heard.Settles, err
 }

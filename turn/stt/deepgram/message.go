@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headstart/turn/stt"
+	"headstart/turn/stt/line"
 )
 
 // The messages that a client sends, always as text frames.
@@ -57,25 +58,20 @@ type complaint struct {
 	Message     string `json:"message"`
 }
 
-// hearing is what one message says: events in order, and how far it settles.
-type hearing struct {
-	events  []stt.Event
-	settles float64 // seconds of the connection's audio whose text is final; 0 = says nothing of it
-	trouble string  // the vendor's words, when it complained
-}
-
 // reader reads the messages of one connection.
 type reader struct {
 	at      func(seconds float64) time.Duration // places a time of the connection in the call
 	wordEnd time.Duration                       // where the last final word ended
 }
 
-// read understands one text frame. A type that it does not know says nothing;
-// an error means that the frame is not the protocol's.
-func (r *reader) read(frame []byte) (hearing, error) {
+// Over implements line.Reader: the finals told all.
+func (r *reader) Over(bool) []stt.Event { return nil }
+
+// Read implements line.Reader.
+func (r *reader) Read(frame []byte) (line.Heard, error) {
 	var head envelope
 	if err := json.Unmarshal(frame, &head); err != nil {
-		return hearing{}, fmt.Errorf("read message: %w", err)
+		return line.Heard{}, fmt.Errorf("read message: %w", err)
 	}
 	switch head.Type {
 	case "Results":
@@ -87,30 +83,30 @@ func (r *reader) read(frame []byte) (hearing, error) {
 	case "Error":
 		return decode(frame, r.complained)
 	case "":
-		return hearing{}, fmt.Errorf("read message: no type")
+		return line.Heard{}, fmt.Errorf("read message: no type")
 	}
-	return hearing{}, nil
+	return line.Heard{}, nil
 }
 
-func decode[T any](frame []byte, understand func(T) hearing) (hearing, error) {
+func decode[T any](frame []byte, understand func(T) line.Heard) (line.Heard, error) {
 	var body T
 	if err := json.Unmarshal(frame, &body); err != nil {
-		return hearing{}, fmt.Errorf("read message: %w", err)
+		return line.Heard{}, fmt.Errorf("read message: %w", err)
 	}
 	return understand(body), nil
 }
 
-func (r *reader) results(m results) hearing {
-	var out hearing
+func (r *reader) results(m results) line.Heard {
+	var out line.Heard
 	best := m.best()
 	if m.IsFinal {
-		out.settles = m.Start + m.Duration
+		out.Settles = m.Start + m.Duration
 	}
 	if best.Transcript != "" {
-		out.events = append(out.events, r.transcript(m, best))
+		out.Events = append(out.Events, r.transcript(m, best))
 	}
 	if m.SpeechFinal {
-		out.events = append(out.events, stt.Event{Kind: stt.EndOfSpeech, Start: r.wordEnd, End: r.wordEnd})
+		out.Events = append(out.Events, stt.Event{Kind: stt.EndOfSpeech, Start: r.wordEnd, End: r.wordEnd})
 	}
 	return out
 }
@@ -141,19 +137,19 @@ func (r *reader) transcript(m results, best alternative) stt.Event {
 	return event
 }
 
-func (r *reader) started(m speechStarted) hearing {
+func (r *reader) started(m speechStarted) line.Heard {
 	at := r.at(m.Timestamp)
-	return hearing{events: []stt.Event{{Kind: stt.SpeechStarted, Start: at, End: at}}}
+	return line.Heard{Events: []stt.Event{{Kind: stt.SpeechStarted, Start: at, End: at}}}
 }
 
 // ended has no word's end (-1) when no word was heard.
-func (r *reader) ended(m utteranceEnd) hearing {
+func (r *reader) ended(m utteranceEnd) line.Heard {
 	if m.LastWordEnd >= 0 {
 		r.wordEnd = max(r.wordEnd, r.at(m.LastWordEnd))
 	}
-	return hearing{events: []stt.Event{{Kind: stt.EndOfSpeech, Start: r.wordEnd, End: r.wordEnd}}}
+	return line.Heard{Events: []stt.Event{{Kind: stt.EndOfSpeech, Start: r.wordEnd, End: r.wordEnd}}}
 }
 
-func (r *reader) complained(m complaint) hearing {
-	return hearing{trouble: strings.TrimSpace(m.Message + " " + m.Description)}
+func (r *reader) complained(m complaint) line.Heard {
+	return line.Heard{Trouble: strings.TrimSpace(m.Message + " " + m.Description)}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"headstart/turn/stt"
-	"headstart/turn/stt/deepgram"
 	"headstart/turn/stt/deepgram/deepgramtest"
+	"headstart/turn/stt/line"
 )
 
 func TestRefusals(t *testing.T) {
@@ -22,7 +22,7 @@ func TestRefusals(t *testing.T) {
 				server.Break(deepgramtest.Fault{Kind: deepgramtest.Refuse, Status: status})
 				began := time.Now()
 				_, err := call(t.Context(), t, config, once)
-				refusal, ok := errors.AsType[*deepgram.Refusal](err)
+				refusal, ok := errors.AsType[*line.Refusal](err)
 				if !ok || refusal.Status != status || refusal.Retryable() || refusal.Text == "" {
 					t.Fatalf("recognise: %v, want a refusal with %d and the vendor's text", err, status)
 				}
@@ -50,7 +50,7 @@ func TestBacksOff(t *testing.T) {
 		if len(again) != 1 || again[0].At != 2600*ms {
 			t.Fatalf("reconnected %v, want once, at 2.6s", again)
 		}
-		lost, ok := errors.AsType[*deepgram.Lost](again[0].Err)
+		lost, ok := errors.AsType[*line.Lost](again[0].Err)
 		if !ok || lost.Tries != 3 || lost.Dropped != 0 {
 			t.Fatalf("reconnected because of %v, want 3 tries and no audio dropped", again[0].Err)
 		}
@@ -67,7 +67,7 @@ func TestGivesUp(t *testing.T) {
 		server.Break(deepgramtest.Fault{Kind: deepgramtest.Refuse, Status: 503})
 		began := time.Now()
 		_, err := call(t.Context(), t, config, func(m *mouth) { m.silent(2 * time.Minute) })
-		refusal, ok := errors.AsType[*deepgram.Refusal](err)
+		refusal, ok := errors.AsType[*line.Refusal](err)
 		if !ok || !refusal.Retryable() {
 			t.Fatalf("recognise: %v, want the last refusal", err)
 		}
@@ -83,7 +83,7 @@ func TestFatalClosure(t *testing.T) {
 		server, config := fake(t, horario)
 		server.Break(deepgramtest.Fault{Kind: deepgramtest.Close, Status: 1008, After: 100 * ms})
 		_, err := call(t.Context(), t, config, once)
-		closure, ok := errors.AsType[*deepgram.Closure](err)
+		closure, ok := errors.AsType[*line.Closure](err)
 		if !ok || closure.Code != 1008 || closure.Text == "" {
 			t.Fatalf("recognise: %v, want a closure with 1008 and the vendor's text", err)
 		}

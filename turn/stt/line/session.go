@@ -1,4 +1,4 @@
-package deepgram
+package line
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +23,7 @@ const maxMessage = 1 << 20
 // session is one connection. run reads it on the goroutine that called it, and
 // sends from another that ends before run does.
 type session struct {
-	config Config
+	vendor *Vendor
 	log    *zap.Logger
 	kept   *tape
 	hear   func(stt.Event)
@@ -57,29 +56,77 @@ func (s *session) run(ctx context.Context) error {
 	if s.down.tries > 0 {
 		s.hear(stt.Event{Kind: stt.Reconnected, Err: &Lost{Err: s.down.err, Tries: s.down.tries, Dropped: s.kept.lost()}})
 	}
-	return s.converse(ctx, conn)
+	words := s.vendor.Reader(s.kept.at)
+	err = s.converse(ctx, conn, words)
+	if ctx.Err() == nil {
+		s.take(Heard{Events: words.Over(err == nil)})
+	}
+	return err
 }
 
 // converse sends and reads at the same time, until reading ends.
-func (s *session) converse(ctx context.Context, conn *websocket.Conn) error {
+func (s *session) converse(ctx context.Context, conn *websocket.Conn, words Reader) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var sender sync.WaitGroup
-	defer sender.Wait() // both, in this order, also when hear panics
+	var others sync.WaitGroup
+	defer others.Wait() // both, in this order, also when hear panics
 	defer cancel(nil)
-	var unsent error
-	sender.Go(func() {
-		if unsent = s.send(ctx, conn); unsent != nil {
-			s.yield(ctx, unsent)
-			cancel(unsent)
-		}
-	})
-	err := s.read(ctx, conn)
+	var broken errorBox
+	run := func(do func(context.Context, *websocket.Conn) error) {
+		others.Go(func() {
+			if err := do(ctx, conn); err != nil {
+				broken.put(err)
+				s.yield(ctx, err)
+				cancel(err)
+			}
+		})
+	}
+	run(s.send)
+	if s.vendor.PingEvery > 0 {
+		run(s.ping)
+	}
+	err := s.read(ctx, conn, words)
 	cancel(nil)
-	sender.Wait()
-	if unsent != nil && errors.Is(err, net.ErrClosed) {
-		return unsent // the sender's deadline closed the connection under the reader
+	others.Wait()
+	if first := broken.get(); first != nil && errors.Is(err, net.ErrClosed) {
+		return first // a deadline of ours closed the connection under the reader
 	}
 	return err
+}
+
+// errorBox keeps the first error of several goroutines.
+type errorBox struct {
+	mu  sync.Mutex // guards err
+	err error
+}
+
+func (b *errorBox) put(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *errorBox) get() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}
+
+// ping asks the connection now and then whether it lives, whatever flows on it.
+func (s *session) ping(ctx context.Context, conn *websocket.Conn) error {
+	for {
+		if pause(ctx, s.vendor.PingEvery) != nil {
+			return nil
+		}
+		// The answer comes the way that the handshake's did, and may take as long.
+		if err := bounded(ctx, "answer to a ping", s.vendor.Timing.ConnectTimeout, conn.Ping); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("ping: %w", err)
+		}
+	}
 }
 
 // yield leaves the reader time to find out why the connection is broken: the
@@ -88,19 +135,19 @@ func (s *session) yield(ctx context.Context, unsent error) {
 	if _, late := errors.AsType[*Timeout](unsent); late {
 		return
 	}
-	_ = pause(ctx, s.config.WriteTimeout)
+	_ = pause(ctx, s.vendor.Timing.WriteTimeout)
 }
 
 func (s *session) connect(ctx context.Context) (*websocket.Conn, error) {
 	options := &websocket.DialOptions{
-		HTTPClient: s.config.HTTPClient,
-		HTTPHeader: http.Header{"Authorization": {"Token " + s.config.APIKey}},
+		HTTPClient: s.vendor.HTTPClient,
+		HTTPHeader: s.vendor.Header,
 	}
 	var conn *websocket.Conn
-	err := bounded(ctx, "connection", s.config.ConnectTimeout, func(ctx context.Context) error {
-		c, resp, err := websocket.Dial(ctx, s.config.address(), options)
+	err := bounded(ctx, "connection", s.vendor.Timing.ConnectTimeout, func(ctx context.Context) error {
+		c, resp, err := websocket.Dial(ctx, s.vendor.Address, options)
 		if err != nil {
-			return refused(resp, err)
+			return refused(s.vendor.Name, resp, err)
 		}
 		conn = c
 		return nil
@@ -115,32 +162,36 @@ func (s *session) connect(ctx context.Context) (*websocket.Conn, error) {
 // read hands on what the server says. The sender bounds its wait: with the
 // silent limit while audio flows, with its writes while none does, and the
 // drain's limit bounds the end.
-func (s *session) read(ctx context.Context, conn *websocket.Conn) error {
-	words := &reader{at: s.kept.at}
+func (s *session) read(ctx context.Context, conn *websocket.Conn, words Reader) error {
 	for {
-		_, frame, err := conn.Read(ctx)
+		_, message, err := conn.Read(ctx)
 		if err != nil {
-			return s.over(ctx, closed(err))
+			return s.over(ctx, closed(s.vendor.Name, err))
 		}
-		heard, err := words.read(frame)
+		heard, err := words.Read(message)
 		if err != nil {
-			s.log.Debug("skipped a message", zap.Int("bytes", len(frame)), zap.Error(err))
+			s.log.Debug("skipped a message", zap.Int("bytes", len(message)), zap.Error(err))
 			continue
 		}
-		s.heardAt.Store(int64(max(time.Since(s.opened), 1)))
+		if !heard.Hollow {
+			s.heardAt.Store(int64(max(time.Since(s.opened), 1)))
+		}
 		s.take(heard)
+		if heard.Fatal != nil {
+			return fmt.Errorf("read results: %w", heard.Fatal)
+		}
 	}
 }
 
-func (s *session) take(heard hearing) {
-	if heard.trouble != "" {
-		s.trouble = heard.trouble
+func (s *session) take(heard Heard) {
+	if heard.Trouble != "" {
+		s.trouble = heard.Trouble
 	}
-	for _, event := range heard.events {
+	for _, event := range heard.Events {
 		s.hear(event)
 	}
-	if heard.settles > 0 {
-		s.kept.settle(heard.settles)
+	if heard.Settles > 0 {
+		s.kept.settle(heard.Settles)
 	}
 }
 
@@ -165,7 +216,7 @@ func (s *session) alive() bool { return s.heardAt.Load() > 0 }
 // send writes what the tape has to give, and keeps the connection alive
 // when it has nothing.
 func (s *session) send(ctx context.Context, conn *websocket.Conn) error {
-	idle := time.NewTimer(s.config.KeepAliveEvery)
+	idle := time.NewTimer(s.vendor.Idle)
 	defer idle.Stop()
 	for {
 		next := s.kept.take()
@@ -177,40 +228,63 @@ func (s *session) send(ctx context.Context, conn *websocket.Conn) error {
 				continue
 			case <-idle.C:
 			}
-			if err := s.write(ctx, conn, "keep-alive", websocket.MessageText, []byte(keepAlive)); err != nil {
+			if err := s.keepAlive(ctx, conn); err != nil {
 				return err
 			}
 		}
 		if done, err := s.portion(ctx, conn, next); done || err != nil {
 			return err
 		}
-		idle.Reset(s.config.KeepAliveEvery)
+		idle.Reset(s.vendor.Idle)
 	}
+}
+
+// keepAlive fills a pause of the audio: with the vendor's word for it, or with
+// as much silence as the pause was long, so that a vendor whose clock is the
+// audio notices that the caller has stopped.
+func (s *session) keepAlive(ctx context.Context, conn *websocket.Conn) error {
+	if s.vendor.KeepAlive != "" {
+		return s.write(ctx, conn, "keep-alive", websocket.MessageText, []byte(s.vendor.KeepAlive))
+	}
+	for left := samples(s.vendor.Idle); left > 0; {
+		part := min(left, maxPortion)
+		s.kept.hush(part)
+		if err := s.sound(ctx, conn, "silence", [][]int16{make([]int16, part)}); err != nil {
+			return err
+		}
+		left -= part
+	}
+	return nil
+}
+
+// sound sends audio, and minds that it is answered.
+func (s *session) sound(ctx context.Context, conn *websocket.Conn, what string, pcm [][]int16) error {
+	s.outgoing = encode(s.outgoing[:0], pcm)
+	if err := s.write(ctx, conn, what, websocket.MessageBinary, s.outgoing); err != nil {
+		return err
+	}
+	return s.flow()
 }
 
 // portion sends one portion of the tape and tells whether it was the last.
 func (s *session) portion(ctx context.Context, conn *websocket.Conn, next portion) (bool, error) {
 	if len(next.pcm) > 0 {
-		s.outgoing = encode(s.outgoing[:0], next.pcm)
-		if err := s.write(ctx, conn, "audio", websocket.MessageBinary, s.outgoing); err != nil {
-			return false, err
-		}
-		if err := s.flow(); err != nil {
+		if err := s.sound(ctx, conn, "audio", next.pcm); err != nil {
 			return false, err
 		}
 	}
-	if next.flush {
-		return false, s.write(ctx, conn, "finalize", websocket.MessageText, []byte(finalize))
+	if next.flush && s.vendor.Flush != "" {
+		return false, s.write(ctx, conn, "flush", websocket.MessageText, []byte(s.vendor.Flush))
 	}
 	if next.end {
 		s.ended.Store(true)
-		return true, s.write(ctx, conn, "end of stream", websocket.MessageText, []byte(closeStream))
+		return true, s.write(ctx, conn, "end of stream", websocket.MessageText, []byte(s.vendor.End))
 	}
 	return false, nil
 }
 
 func (s *session) write(ctx context.Context, conn *websocket.Conn, what string, kind websocket.MessageType, frame []byte) error {
-	err := bounded(ctx, what+" taken", s.config.WriteTimeout, func(ctx context.Context) error {
+	err := bounded(ctx, what+" taken", s.vendor.Timing.WriteTimeout, func(ctx context.Context) error {
 		return conn.Write(ctx, kind, frame)
 	})
 	if err != nil {
@@ -223,7 +297,7 @@ func (s *session) write(ctx context.Context, conn *websocket.Conn, what string, 
 // long without any answer.
 func (s *session) flow() error {
 	now := time.Now()
-	if s.sentAt.IsZero() || now.Sub(s.sentAt) >= s.config.KeepAliveEvery {
+	if s.sentAt.IsZero() || now.Sub(s.sentAt) > s.vendor.pause() {
 		s.flowing = now
 	}
 	s.sentAt = now
@@ -231,8 +305,8 @@ func (s *session) flow() error {
 	if heard := s.heardAt.Load(); heard > 0 {
 		quiet = min(quiet, now.Sub(s.opened)-time.Duration(heard))
 	}
-	if quiet >= s.config.SilentAfter {
-		return &Timeout{What: "message while audio flows", After: s.config.SilentAfter}
+	if quiet >= s.vendor.Timing.SilentAfter {
+		return &Timeout{What: "message while audio flows", After: s.vendor.Timing.SilentAfter}
 	}
 	return nil
 }

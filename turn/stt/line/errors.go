@@ -1,4 +1,4 @@
-package deepgram
+package line
 
 import (
 	"errors"
@@ -12,15 +12,16 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Refusal is a handshake that Deepgram answered with an HTTP error.
+// Refusal is a handshake that the vendor answered with an HTTP error.
 type Refusal struct {
+	Vendor string
 	Status int    // the HTTP status
 	Text   string // what the vendor said, at most 1 KiB of it
 }
 
 // Error implements error.
 func (e *Refusal) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("deepgram refused with %d %s: %s", e.Status, http.StatusText(e.Status), e.Text))
+	return strings.TrimSpace(fmt.Sprintf("%s refused with %d %s: %s", e.Vendor, e.Status, http.StatusText(e.Status), e.Text))
 }
 
 // Retryable tells whether connecting again may help: it does not when the key,
@@ -29,15 +30,16 @@ func (e *Refusal) Retryable() bool {
 	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
 }
 
-// Closure is a connection that Deepgram closed with a close frame.
+// Closure is a connection that the vendor closed with a close frame.
 type Closure struct {
-	Code int    // the websocket close code
-	Text string // its reason, such as "NET-0001"
+	Vendor string
+	Code   int    // the websocket close code
+	Text   string // its reason, such as "NET-0001"
 }
 
 // Error implements error.
 func (e *Closure) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("deepgram closed with %d: %s", e.Code, e.Text))
+	return strings.TrimSpace(fmt.Sprintf("%s closed with %d: %s", e.Vendor, e.Code, e.Text))
 }
 
 // fatalCodes are the close codes that blame what we sent: the same audio would
@@ -95,7 +97,7 @@ func retryable(err error) bool {
 
 // refused makes a Refusal of a handshake's answer; err stays what it is when
 // there was none, or when the answer was no refusal.
-func refused(resp *http.Response, err error) error {
+func refused(vendor string, resp *http.Response, err error) error {
 	if resp == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return err
 	}
@@ -104,13 +106,13 @@ func refused(resp *http.Response, err error) error {
 		// The library has already read it, 1 KiB of it; a short one will do.
 		text, _ = io.ReadAll(resp.Body)
 	}
-	return &Refusal{Status: resp.StatusCode, Text: strings.ToValidUTF8(strings.TrimSpace(string(text)), "")}
+	return &Refusal{Vendor: vendor, Status: resp.StatusCode, Text: strings.ToValidUTF8(strings.TrimSpace(string(text)), "")}
 }
 
 // closed makes a Closure of a close frame; other errors stay what they are.
-func closed(err error) error {
+func closed(vendor string, err error) error {
 	if frame, ok := errors.AsType[websocket.CloseError](err); ok {
-		return &Closure{Code: int(frame.Code), Text: frame.Reason}
+		return &Closure{Vendor: vendor, Code: int(frame.Code), Text: frame.Reason}
 	}
 	return err
 }

@@ -1,7 +1,8 @@
-package deepgram
+package line
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,8 +39,13 @@ type piece struct {
 
 func (p piece) stop() int64 { return p.start + int64(len(p.pcm)) }
 
-// splice says that the connection's sample wire is the call's sample call.
-type splice struct{ wire, call int64 }
+// splice says that the connection's sample wire is the call's sample call. Up
+// to the next splice both count on alike, but for a hush, which takes none of
+// the call's time.
+type splice struct {
+	wire, call int64
+	hush       bool
+}
 
 // portion is what the sender has to send next: audio, a flush, the end, or
 // nothing yet.
@@ -162,12 +168,32 @@ func (t *tape) at(seconds float64) time.Duration {
 func (t *tape) call(seconds float64) int64 {
 	// Past what was sent is a vendor's rounding, or its mistake.
 	wire := int64(math.Round(min(max(seconds, 0)*stt.SampleRate, float64(t.wire))))
-	for i := len(t.splices) - 1; i >= 0; i-- {
-		if s := t.splices[i]; wire >= s.wire {
+	for _, s := range slices.Backward(t.splices) {
+		switch {
+		case wire < s.wire:
+		case s.hush:
+			return s.call
+		default:
 			return s.call + wire - s.wire
 		}
 	}
 	return wire
+}
+
+// hush notes that the connection was sent silence that is none of the call's.
+func (t *tape) hush(samples int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.splices)
+	if n > 0 && t.splices[n-1].call == t.next {
+		n-- // no audio followed it
+	}
+	t.splices = t.splices[:n]
+	if n == 0 || !t.splices[n-1].hush {
+		t.splices = append(t.splices, splice{wire: t.wire, call: t.next, hush: true})
+	}
+	t.wire += samples
+	t.splices = append(t.splices, splice{wire: t.wire, call: t.next})
 }
 
 // settle says that the text is final up to a time of the connection's audio.
