@@ -79,6 +79,15 @@ func (db *DB) Close() error {
 	return nil
 }
 
+// Ping tells whether the database can be read now, by reading from its file.
+func (db *DB) Ping(ctx context.Context) error {
+	var tables int
+	if err := db.reader.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return fmt.Errorf("read database: %w", err)
+	}
+	return nil
+}
+
 // write runs do in a transaction, which is kept only when do returns nil.
 func (db *DB) write(ctx context.Context, do func(*sql.Tx) error) error {
 	return transact(ctx, db.writer, nil, do)

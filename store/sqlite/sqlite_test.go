@@ -72,6 +72,20 @@ func TestOpenAgainKeepsAll(t *testing.T) {
 	}
 }
 
+func TestPing(t *testing.T) {
+	t.Parallel()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "headstart.db"))
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	if err := errors.Join(db.Ping(t.Context()), db.Close()); err != nil {
+		t.Fatalf("ping: %v", err)
+	}
+	if err := db.Ping(t.Context()); err == nil {
+		t.Fatal("a closed database answers")
+	}
+}
+
 func TestOpenTogether(t *testing.T) {
 	t.Parallel()
 	path, ctx := filepath.Join(t.TempDir(), "headstart.db"), t.Context()

@@ -15,6 +15,9 @@ import (
 	"headstart/turn"
 )
 
+// probeSize is a block of most file systems.
+const probeSize = 4096
+
 // Book holds the logs that this process writes. Its methods may be called from
 // any goroutine. A process has one.
 type Book struct {
@@ -54,14 +57,26 @@ func Open(cfg Config, store Store, logger *zap.Logger) (*Book, error) {
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make spool folder: %w", err)
 	}
-	probe, err := os.CreateTemp(cfg.Dir, "probe-*")
-	if err != nil {
-		return nil, fmt.Errorf("write spool folder: %w", err)
-	}
-	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return nil, fmt.Errorf("write spool folder: %w", err)
+	if err := probe(cfg.Dir); err != nil {
+		return nil, err
 	}
 	return &Book{cfg: cfg.withDefaults(), store: store, logger: logger.Named("calllog")}, nil
+}
+
+// Probe tells whether the spool folder can be written now, by writing in it.
+func (b *Book) Probe() error { return probe(b.cfg.Dir) }
+
+// probe writes, for a full disk still makes an empty file.
+func probe(dir string) error {
+	file, err := os.CreateTemp(dir, "probe-*")
+	if err != nil {
+		return fmt.Errorf("write spool folder: %w", err)
+	}
+	_, err = file.Write(make([]byte, probeSize))
+	if err := errors.Join(err, file.Close(), os.Remove(file.Name())); err != nil {
+		return fmt.Errorf("write spool folder: %w", err)
+	}
+	return nil
 }
 
 // Begin opens the log of a call. The id must be new: a call is never taken up

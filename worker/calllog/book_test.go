@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -281,6 +284,24 @@ func TestLastAttemptIsBounded(t *testing.T) {
 		lastAttempt(t, next)
 		equal(t, "stored", []string{"dtmf", "call.ended", "call.summary"}, types(stored(t, store, "c").Entries))
 	})
+}
+
+func TestProbeWrites(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "spool")
+	book := openBook(t, calllog.Config{Dir: dir}, &calllogtest.Store{}, zap.NewNop())
+	if err := book.Probe(); err != nil {
+		t.Fatalf("probe: %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Fatalf("the probe left %v, %v", left, err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := book.Probe(); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("probe of a folder that is gone: %v", err)
+	}
 }
 
 func TestBeginRefuses(t *testing.T) {

@@ -26,6 +26,7 @@ type Client struct {
 
 	ran      atomic.Bool
 	draining atomic.Bool   // written by drain, read by every answer and status
+	spent    atomic.Bool   // written by stayConnected and attach
 	poke     chan struct{} // capacity 1: a status is due now
 	changed  chan struct{} // capacity 1: a job has gone from jobs
 	work     sync.WaitGroup
@@ -63,6 +64,10 @@ func (c *Client) Registered() bool {
 	defer c.mu.Unlock()
 	return c.link != nil
 }
+
+// Spent tells whether every try to reach LiveKit was spent. Run then gives up
+// as soon as no job runs, and goes on trying until then.
+func (c *Client) Spent() bool { return c.spent.Load() }
 
 // Announce sends the worker's status now rather than at the next tick: call it
 // when the Host's load has changed by itself. It does not block.
@@ -169,6 +174,7 @@ func (c *Client) stayConnected(life, calls context.Context) error {
 		if !known && errors.As(err, &refused) {
 			return c.connectError(ErrRegistration, refused.hint, failed, err)
 		}
+		c.spent.Store(failed >= limit)
 		if failed >= limit && c.count() == 0 {
 			return c.connectError(ErrUnreachable, "check that the server runs and that LIVEKIT_URL is its address", failed, err)
 		}

@@ -111,12 +111,38 @@ func TestSpentTriesWaitForTheLastCall(t *testing.T) {
 		w.server.Down(true)
 		c.Drop()
 		began := time.Now()
+		time.Sleep(time.Second) // the first try of three has failed
+		if w.Spent() {
+			t.Fatalf("spent after %s", time.Since(began))
+		}
+		time.Sleep(time.Minute)
+		if !w.Spent() {
+			t.Fatalf("not spent after %s", time.Since(began))
+		}
 		err := <-w.ended
 		if !errors.Is(err, dispatch.ErrUnreachable) {
 			t.Fatalf("got %v, want %v", err, dispatch.ErrUnreachable)
 		}
 		if lasted := time.Since(began); lasted < time.Hour || lasted > time.Hour+10*time.Second {
 			t.Fatalf("gave up after %s, want within 10s of the call's hour", lasted)
+		}
+	})
+}
+
+func TestALateServerMakesTheTriesWhole(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := &host{places: 1, script: timed(time.Hour)}
+		w := begin(t, h, func(c *dispatch.Config) { c.Tries = 3 })
+		c := w.server.Conn(t.Context())
+		take(t, c, job(1))
+		w.server.Down(true)
+		c.Drop()
+		time.Sleep(time.Minute)
+		w.server.Down(false)
+		w.server.Conn(t.Context())
+		synctest.Wait()
+		if w.Spent() || !w.Registered() {
+			t.Fatalf("spent %t, registered %t", w.Spent(), w.Registered())
 		}
 	})
 }

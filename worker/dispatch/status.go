@@ -16,6 +16,7 @@ func (c *Client) attach(l *link) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.link = l
+	c.spent.Store(false)
 }
 
 func (c *Client) detach() {
