@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 // clock is a process that uses so many processors from now on.
 type clock struct {
+	mu    sync.Mutex // guards all below: the test writes, the meter reads
 	since time.Time
 	used  time.Duration
 	rate  float64
@@ -20,14 +22,26 @@ type clock struct {
 }
 
 func (c *clock) set(rate float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.used, c.since, c.rate = c.now(), time.Now(), rate
 }
 
+// now is the processor time so far. The caller holds mu.
 func (c *clock) now() time.Duration {
 	return c.used + time.Duration(c.rate*float64(time.Since(c.since)))
 }
 
+// fails makes readings fail, or not.
+func (c *clock) fails(fail bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = fail
+}
+
 func (c *clock) read() (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.fail {
 		return 0, errors.New("no reading, as the test asked")
 	}
@@ -90,10 +104,10 @@ func TestAReadingThatFailsIsSpannedByTheNext(t *testing.T) {
 		c := &clock{rate: 1}
 		m := measure(t, c, load.Config{CPUs: 1, Samples: 1})
 		after(t, m, 500*time.Millisecond, 1)
-		c.fail = true
+		c.fails(true)
 		c.set(0)
 		after(t, m, 500*time.Millisecond, 1) // the last one stands
-		c.fail = false
+		c.fails(false)
 		c.set(1)
 		after(t, m, 500*time.Millisecond, 0.5)
 	})
