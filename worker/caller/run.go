@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	lksdk "github.com/livekit/server-sdk-go/v2"
@@ -17,9 +15,6 @@ import (
 	"headstart/worker/room/audio"
 	"headstart/worker/room/line"
 )
-
-// keys are the telephone's, at their event codes (RFC 4733, 3.2).
-const keys = "0123456789*#ABCD"
 
 // unread is how many events are kept for a reader who does not come.
 const unread = 4096
@@ -133,35 +128,10 @@ func (c *Caller) listen(track *webrtc.TrackRemote) error {
 	}
 }
 
-// DTMF presses keys, one after the other, 300 ms apart.
+// DTMF presses keys, one after the other, 300 ms apart. It refuses all of them
+// when one is no key.
 func (c *Caller) DTMF(ctx context.Context, digits string) error {
-	for i, digit := range digits {
-		code := strings.IndexRune(keys, digit)
-		if code < 0 {
-			return fmt.Errorf("press keys: no key %q", digit)
-		}
-		if i > 0 {
-			if err := c.pause(ctx, 300*time.Millisecond); err != nil {
-				return fmt.Errorf("press keys: %w", err)
-			}
-		}
-		err := c.outbox.Deliver(ctx, "press key", func() error { return c.sdk.LocalParticipant.PublishDTMF(uint32(code), string(digit)) })
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Caller) pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-c.left:
-		return line.ErrLeft
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return line.Press(ctx, digits, c.left, func(code uint32, key string) error {
+		return c.outbox.Deliver(ctx, "press key", func() error { return c.sdk.LocalParticipant.PublishDTMF(code, key) })
+	})
 }

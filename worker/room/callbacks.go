@@ -5,6 +5,7 @@ import (
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"github.com/pion/webrtc/v4"
 
+	"headstart/worker/room/line"
 	"headstart/worker/room/stream"
 )
 
@@ -54,13 +55,25 @@ func (r *Room) callbacks() *lksdk.RoomCallback {
 			OnDataPacket: func(packet lksdk.DataPacket, from lksdk.DataReceiveParams) {
 				switch v := packet.(type) {
 				case *livekit.SipDTMF:
-					put(pressed{from.SenderIdentity, v.GetDigit()})
+					if key, ok := keyOf(v); ok {
+						put(pressed{from.SenderIdentity, key})
+					}
 				case *livekit.ChatMessage:
 					put(typed{from.SenderIdentity, v.GetMessage()})
 				}
 			},
 		},
 	}
+}
+
+// keyOf is the key of a packet: its digit, or else what its code stands for. It
+// is false for what no telephone has.
+func keyOf(p *livekit.SipDTMF) (string, bool) {
+	if p.GetDigit() == "" {
+		return line.Key(p.GetCode())
+	}
+	_, ok := line.KeyCode(p.GetDigit())
+	return p.GetDigit(), ok
 }
 
 // chatTopic is where clients type.

@@ -10,7 +10,8 @@ type Counters struct {
 	Concealed    int64 // frames made up for them
 	Silence      int64 // frames filled in because nothing was sent
 	Trimmed      int64 // frames dropped to keep the samples on the clock
-	Late         int64 // packets that came after their place had passed
+	Late         int64 // packets that came after their place had passed, or twice
+	Reordered    int64 // packets that were put back in their place
 	Broken       int64 // packets that did not decode
 	DroppedAudio int64 // frames and packets that nobody took in time
 	Unsent       int64 // frames that could not be encoded or written
@@ -19,7 +20,7 @@ type Counters struct {
 
 // counts is written by the loops.
 type counts struct {
-	heard, said, lost, concealed, silence, trimmed, late, broken, dropped, unsent, abandoned atomic.Int64
+	heard, said, lost, concealed, silence, trimmed, late, reordered, broken, dropped, unsent, abandoned atomic.Int64
 }
 
 // Counters tells what the room has done so far.
@@ -28,6 +29,6 @@ func (r *Room) Counters() Counters {
 	return Counters{
 		FramesHeard: c.heard.Load(), FramesSaid: c.said.Load(), FramesLost: c.lost.Load(), Concealed: c.concealed.Load(),
 		Silence: c.silence.Load(), Trimmed: c.trimmed.Load(), Late: c.late.Load(), Broken: c.broken.Load(),
-		DroppedAudio: c.dropped.Load(), Unsent: c.unsent.Load(), Abandoned: c.abandoned.Load(),
+		DroppedAudio: c.dropped.Load(), Unsent: c.unsent.Load(), Abandoned: c.abandoned.Load() + r.outbox.Abandoned(), Reordered: c.reordered.Load(),
 	}
 }

@@ -99,5 +99,6 @@ func (r *Room) tally(h audio.Heard) {
 	c.silence.Store(h.Silence)
 	c.trimmed.Store(h.Trimmed)
 	c.late.Store(h.Late)
+	c.reordered.Store(h.Reordered)
 	c.broken.Store(h.Broken)
 }

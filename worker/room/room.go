@@ -87,6 +87,7 @@ type Room struct {
 	config Config
 	log    *zap.Logger
 	sdk    *lksdk.Room
+	writer writer
 
 	mailbox *line.Mailbox[any]
 	outbox  *line.Outbox
@@ -146,6 +147,7 @@ func (r *Room) join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("join room: %w", errors.Join(err, context.Cause(ctx)))
 	}
+	r.writer = r.sdk.LocalParticipant
 	r.track, err = line.Publish(ctx, r.sdk, trackName)
 	return err
 }

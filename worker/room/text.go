@@ -8,6 +8,7 @@ import (
 
 	lksdk "github.com/livekit/server-sdk-go/v2"
 
+	"headstart/worker/room/line"
 	"headstart/worker/room/stream"
 )
 
@@ -19,6 +20,13 @@ const (
 	attrTrack       = "lk.transcribed_track_id"
 	attrState       = "lk.agent.state"
 )
+
+// writer is what the room writes with: the SDK's local participant.
+type writer interface {
+	PublishDataPacket(lksdk.DataPacket, ...lksdk.DataPublishOption) error
+	PublishDTMF(code uint32, digit string) error
+	SetAttributes(map[string]string)
+}
 
 // speech is the agent's transcripts that are not final yet.
 type speech struct {
@@ -35,8 +43,17 @@ type segment struct {
 // "listening", "thinking" or "speaking".
 func (r *Room) SetState(ctx context.Context, state string) error {
 	return r.outbox.Deliver(ctx, "set agent state", func() error {
-		r.sdk.LocalParticipant.SetAttributes(map[string]string{attrState: state})
+		r.writer.SetAttributes(map[string]string{attrState: state})
 		return nil
+	})
+}
+
+// SendDTMF presses keys for the other side of a telephone call, one each 300 ms:
+// "0" to "9", "*", "#", "A" to "D". It refuses all of them when one is no key, and
+// blocks until the last is pressed.
+func (r *Room) SendDTMF(ctx context.Context, digits string) error {
+	return line.Press(ctx, digits, r.left, func(code uint32, key string) error {
+		return r.outbox.Deliver(ctx, "press key", func() error { return r.writer.PublishDTMF(code, key) })
 	})
 }
 
@@ -84,7 +101,7 @@ func (r *Room) transcript(segmentID, track string, final bool) stream.Text {
 func (r *Room) publishAll(ctx context.Context, what string, packets []stream.Packet) error {
 	return r.outbox.Deliver(ctx, what, func() error {
 		for _, p := range packets {
-			if err := r.sdk.LocalParticipant.PublishDataPacket(p, lksdk.WithDataPublishReliable(true)); err != nil {
+			if err := r.writer.PublishDataPacket(p, lksdk.WithDataPublishReliable(true)); err != nil {
 				return err
 			}
 		}

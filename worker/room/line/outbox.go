@@ -4,21 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 )
 
 // ErrFull says that a letter was not even begun, because those before it wait.
 var ErrFull = errors.New("the outbox is full")
 
-// Outbox sends one thing after the other, from the goroutine of Run, so that a
-// write that hangs holds up nobody for longer than a write may take.
+// errHangs says that the SDK did not come back.
+var errHangs = fmt.Errorf("not written after %v", Write)
+
+// Outbox sends one thing after the other, so that a write that hangs holds up
+// nobody for longer than a write may take. Then it is left to itself, and
+// counted; should it come back to life, it may overtake what was sent since.
 type Outbox struct {
-	letters chan letter
-	closed  <-chan struct{}
+	letters   chan letter
+	closed    <-chan struct{}
+	abandoned atomic.Int64
 }
 
 type letter struct {
-	send func() error
-	done chan error // one place
+	send    func() error
+	after   func(error) // hears how it went
+	awaited func() bool // somebody still wants it sent
 }
 
 // NewOutbox makes an outbox that takes letters until closed closes.
@@ -26,41 +34,59 @@ func NewOutbox(closed <-chan struct{}) *Outbox {
 	return &Outbox{letters: make(chan letter, 64), closed: closed}
 }
 
-// Run sends until ctx ends.
+// Abandoned is how many writes were left to themselves.
+func (o *Outbox) Abandoned() int64 { return o.abandoned.Load() }
+
+// Run sends until ctx ends, and the write that is on its way has ended or been
+// abandoned.
 func (o *Outbox) Run(ctx context.Context) {
+	deadline := time.NewTimer(Write)
+	defer deadline.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case l := <-o.letters:
-			l.done <- l.send()
+			if l.awaited() {
+				deadline.Reset(Write)
+				l.after(o.send(l.send, deadline.C))
+			}
 		}
+	}
+}
+
+// send writes in a goroutine of its own: the SDK's calls know no deadline, and
+// nothing ends one that hangs.
+func (o *Outbox) send(send func() error, deadline <-chan time.Time) error {
+	sent := make(chan error, 1)
+	go func() { sent <- send() }()
+	select {
+	case err := <-sent:
+		return err
+	case <-deadline:
+		o.abandoned.Add(1)
+		return errHangs
 	}
 }
 
 // Post puts a letter in and does not wait; after hears how it went.
 func (o *Outbox) Post(send func() error, after func(error)) {
-	l := letter{done: make(chan error, 1), send: func() error {
-		err := send()
-		after(err)
-		return err
-	}}
 	select {
-	case o.letters <- l:
+	case o.letters <- letter{send: send, after: after, awaited: func() bool { return true }}:
 	default:
 		after(ErrFull)
 	}
 }
 
 // Deliver sends in the order of the calls and waits until it is done, 2 s at
-// most. what names it in the error.
+// most; what has not begun by then is never sent. what names it in the error.
 func (o *Outbox) Deliver(ctx context.Context, what string, send func() error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, Write, fmt.Errorf("not written after %v", Write))
+	ctx, cancel := context.WithTimeoutCause(ctx, Write, errHangs)
 	defer cancel()
-	l := letter{send: send, done: make(chan error, 1)}
-	err := o.put(ctx, l)
+	done := make(chan error, 1)
+	err := o.put(ctx, letter{send: send, after: func(err error) { done <- err }, awaited: func() bool { return ctx.Err() == nil }})
 	if err == nil {
-		err = o.wait(ctx, l)
+		err = o.wait(ctx, done)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -84,9 +110,9 @@ func (o *Outbox) put(ctx context.Context, l letter) error {
 	}
 }
 
-func (o *Outbox) wait(ctx context.Context, l letter) error {
+func (o *Outbox) wait(ctx context.Context, done <-chan error) error {
 	select {
-	case err := <-l.done:
+	case err := <-done:
 		return err
 	case <-o.closed:
 		return ErrLeft
