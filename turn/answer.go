@@ -2,7 +2,9 @@ package turn
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+	"time"
 
 	"headstart/memory"
 	"headstart/retrieval"
@@ -14,28 +16,39 @@ const (
 	KindReply    = "reply"
 	KindGreeting = "greeting"
 	KindFallback = "fallback"
+	KindGoodbye  = "goodbye"
 )
 
-// answer starts the reply to the turn that is owed.
+// answer gives the turn that is owed its reply: the draft that was begun for
+// it, when that still fits, or a new one.
 func (s *state) answer() {
 	d := s.owed
 	s.owed = nil
 	d.settled = s.now
-	passages, facts := s.recordLookups(d)
-	s.remember(userMessage(d.text))
-	s.startReply(&reply{kind: KindReply, interruptible: true, debt: d, speech: d.id}, speak{request: s.request(d, passages, facts)})
+	m := s.recordLookups(d)
+	r, discarded := s.adoptDraft(d, m)
+	if r != nil {
+		r.debt, r.drafted = d, draftKept
+		s.reply = r
+		s.do(release{r.id})
+		return
+	}
+	s.startReply(&reply{kind: KindReply, interruptible: true, debt: d, speech: d.id, drafted: discarded}, speak{request: s.request(d.id, d.text, m)})
 }
 
-// request is what the model is asked: the static prompt, the history, and what
-// was looked up for this turn as tool results at its end. Nothing found is
-// nothing in the request.
-func (s *state) request(d *debt, passages []retrieval.Passage, facts []memory.Fact) llm.Request {
-	messages := s.prompt()
-	if len(passages) > 0 {
-		messages = append(messages, toolPair(string(d.id)+"-search", "search", d.text, retrieval.ToolResult(passages))...)
+// draftKept marks a reply that was begun before its turn was committed.
+const draftKept = "kept"
+
+// request is what the model is asked: the static prompt, the history, the
+// caller's words, and what was looked up for this turn as tool results at its
+// end. Nothing found is nothing in the request.
+func (s *state) request(id SpeechID, text string, m material) llm.Request {
+	messages := appendMessage(s.prompt(), userMessage(text))
+	if len(m.passages) > 0 {
+		messages = append(messages, toolPair(string(id)+"-search", "search", text, retrieval.ToolResult(m.passages))...)
 	}
-	if len(facts) > 0 {
-		messages = append(messages, toolPair(string(d.id)+"-recall", "recall", d.text, memory.ToolResult(facts))...)
+	if len(m.facts) > 0 {
+		messages = append(messages, toolPair(string(id)+"-recall", "recall", text, memory.ToolResult(m.facts))...)
 	}
 	return llm.Request{Messages: messages}
 }
@@ -64,25 +77,29 @@ func toolPair(id, name, query string, result json.RawMessage) []llm.Message {
 
 func userMessage(text string) llm.Message { return llm.Message{Role: llm.User, Content: text} }
 
-// remember appends to the history. Two messages of one side become one, since
-// providers demand that the sides alternate.
+// remember appends to the history.
 func (s *state) remember(m llm.Message) {
-	if strings.TrimSpace(m.Content) == "" {
-		return
+	if strings.TrimSpace(m.Content) != "" {
+		s.history = appendMessage(s.history, m)
 	}
-	if last := len(s.history) - 1; last >= 0 && s.history[last].Role == m.Role {
-		joined := s.history[last]
-		joined.Content += "\n" + m.Content
-		s.history = append(s.history[:last:last], joined)
-		return
+}
+
+// appendMessage adds a message. Two of one side become one, since providers
+// demand that the sides alternate. The list that was given is left as it is.
+func appendMessage(list []llm.Message, m llm.Message) []llm.Message {
+	last := len(list) - 1
+	if last < 0 || list[last].Role != m.Role {
+		return append(list[:len(list):len(list)], m)
 	}
-	s.history = append(s.history, m)
+	joined := list[last]
+	joined.Content += "\n" + m.Content
+	return append(list[:last:last], joined)
 }
 
 // startReply gives the agent the floor.
 func (s *state) startReply(r *reply, a speak) {
 	s.made.replies++
-	r.id, a.id = s.made.replies, s.made.replies
+	r.id, a.id, r.began = s.made.replies, s.made.replies, s.now
 	if r.speech == "" {
 		r.speech = s.newSpeech()
 	}
@@ -101,16 +118,17 @@ func (s *state) stopReply(cause error) {
 }
 
 // sayClip speaks a phrase that was synthesised before it was needed.
-func (s *state) sayClip(kind string, speech SpeechID, clip *Clip) {
+func (s *state) sayClip(r *reply, clip *Clip) bool {
 	if clip == nil || s.closing != nil {
-		return
+		return false
 	}
-	s.startReply(&reply{kind: kind, speech: speech, interruptible: true}, speak{clip: clip})
+	s.startReply(r, speak{clip: clip})
+	return true
 }
 
 func (s *state) onProgress(p progressed) {
-	r := s.reply
-	if r == nil || r.id != p.id {
+	r := s.replyOf(p.id)
+	if r == nil {
 		return
 	}
 	if p.stage == stageWords {
@@ -121,23 +139,60 @@ func (s *state) onProgress(p progressed) {
 	if r.marks[p.stage] == 0 {
 		r.marks[p.stage] = s.now
 	}
-	if p.stage == stageSounding {
+	if p.stage == stageSounding && !r.sounding {
 		r.sounding = true
 		s.recordMetrics(r)
 	}
 }
 
+// replyOf is the reply of this id, or the draft of it.
+func (s *state) replyOf(id int) *reply {
+	if s.reply != nil && s.reply.id == id {
+		return s.reply
+	}
+	if s.draft != nil && s.draft.id == id {
+		return s.draft.reply
+	}
+	return nil
+}
+
 // onFinished closes a reply: history and log keep what was heard of it.
 func (s *state) onFinished(f finished) {
+	if s.draft != nil && s.draft.id == f.id {
+		s.onDraftFailed(f.out)
+		return
+	}
 	r := s.reply
 	if r == nil || r.id != f.id {
+		s.recordModel(&reply{}, f.out.model) // of a draft that was thrown away
 		return
 	}
 	s.reply = nil
 	out := f.out
+	if r.late != nil {
+		out.err, out.code = r.late, r.lateCode
+	}
 	s.recordModel(r, out.model)
-	if out.err != nil {
+	broken := out.err != nil && out.code != CodeRoom // a room that is gone ends the call, and is no failure of it
+	if broken {
 		s.record(Failure{SpeechID: r.speech, Code: out.code, Message: out.err.Error(), Recoverable: true})
+	}
+	s.keepHeard(r, out)
+	switch {
+	case s.farewell != nil && r.kind == KindGoodbye:
+		s.close(*s.farewell)
+	case broken && r.kind != KindGoodbye && (!r.stopping || r.late != nil):
+		s.onBroken(r)
+	case r.kind == KindReply && out.text != "":
+		s.failures = 0
+	}
+}
+
+// keepHeard records what came of a reply: in the log, and in the history, where
+// the caller's words go before it.
+func (s *state) keepHeard(r *reply, out outcome) {
+	if r.debt != nil && !r.merged {
+		s.remember(userMessage(r.debt.text))
 	}
 	if r.told {
 		s.record(AgentTranscript{SpeechID: r.speech, Final: true})
@@ -145,13 +200,81 @@ func (s *state) onFinished(f finished) {
 	if out.text != "" {
 		s.record(TurnAgent{SpeechID: r.speech, Text: out.text, Interrupted: !out.whole, Kind: r.kind, HeardMS: ms(out.heard)})
 		s.remember(llm.Message{Role: llm.Assistant, Content: out.text})
+		return
 	}
-	if r.debt != nil && out.text == "" {
+	if r.debt != nil && !r.merged {
 		s.recordUnanswered(r, out)
 	}
-	if out.err != nil && r.kind != KindFallback && !r.stopping {
-		s.sayClip(KindFallback, r.speech, s.cfg.Clips.Fallback)
+}
+
+// onDraftFailed forgets a draft that ended before its turn was committed: the
+// answer is begun anew then.
+func (s *state) onDraftFailed(out outcome) {
+	s.recordModel(s.draft.reply, out.model)
+	if s.turn != nil {
+		s.turn.unsaid, s.turn.undrafted = "it failed: "+errorText(out.err), true
 	}
+	s.draft = nil
+}
+
+// mostFailures is how many answers in a row may break before the call is ended:
+// there is no use in apologising for ever.
+const mostFailures = 3
+
+// onBroken lets the caller hear that something of ours broke.
+func (s *state) onBroken(r *reply) {
+	if r.kind == KindReply {
+		s.failures++
+	}
+	if s.failures >= mostFailures {
+		s.sayGoodbye(End{Reason: "error", By: "platform"})
+		return
+	}
+	if r.kind != KindFallback {
+		s.sayClip(&reply{kind: KindFallback, speech: r.speech, interruptible: true}, s.cfg.Clips.Fallback)
+	}
+}
+
+// sayGoodbye says the closing phrase and ends the conversation after it. What
+// is owed is not answered any more.
+func (s *state) sayGoodbye(end End) {
+	if s.farewell != nil || s.closing != nil {
+		return
+	}
+	s.farewell = &end
+	s.dropDraft("the call is being ended")
+	s.refuseOwed("refused", end.Error(), end)
+	if s.reply != nil {
+		s.stopReply(end) // advance goes on once it has stopped
+	}
+}
+
+// goodbye speaks the closing phrase; without one the conversation just ends.
+func (s *state) goodbye() {
+	if !s.started || !s.sayClip(&reply{kind: KindGoodbye}, s.cfg.Clips.Goodbye) {
+		s.close(*s.farewell)
+	}
+}
+
+// patienceAt is when an answer that makes no sound is given up: the caller hears
+// a fallback instead of silence.
+func (s *state) patienceAt() time.Duration {
+	r := s.reply
+	if r == nil || r.debt == nil || r.sounding || r.stopping || r.paused || s.closing != nil || s.cfg.Clips.Fallback == nil {
+		return never
+	}
+	return max(r.began, r.debt.settled) + s.cfg.Timing.Patience
+}
+
+// losePatience stops an answer that nothing is heard of.
+func (s *state) losePatience() {
+	waited := s.now - s.reply.debt.settled
+	s.reply.late = fmt.Errorf("nothing of the answer was heard %v after it was due", waited.Round(time.Millisecond))
+	s.reply.lateCode = CodeTTS
+	if s.reply.marks[stageClause] == 0 {
+		s.reply.lateCode = CodeLLM
+	}
+	s.stopReply(s.reply.late)
 }
 
 // recordUnanswered tells why a committed turn was not answered.
@@ -189,6 +312,12 @@ func (s *state) recordMetrics(r *reply) {
 	m.FirstAudioMS = ms(last - d.ended)
 	if d.finalAt > d.ended {
 		m.TranscriptMS = ms(d.finalAt - d.ended)
+	}
+	switch {
+	case r.drafted == draftKept:
+		m.Preemptive = draftKept
+	case r.drafted != "":
+		m.Preemptive, m.PreemptiveReason = "discarded", r.drafted
 	}
 	s.record(m)
 }

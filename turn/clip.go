@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"headstart/turn/tts"
@@ -22,6 +21,7 @@ type Clips struct {
 	Greeting *Clip // the words of Greeting.Say
 	Fallback *Clip // something of ours failed
 	Unheard  *Clip // the caller spoke and no word was understood
+	Goodbye  *Clip // we end the call
 }
 
 // clipPatience bounds the synthesis of one clip.
@@ -55,22 +55,22 @@ type Phrase int
 const (
 	PhraseFallback Phrase = iota // something of ours failed
 	PhraseUnheard                // the caller spoke and no word was understood
+	PhraseGoodbye                // we end the call
 )
 
-var phrases = map[string][2]string{
-	"es": {"Perdone, ahora mismo tengo un problema técnico. ¿Puede repetirlo, por favor?", "Perdone, no le he oído bien. ¿Puede repetirlo?"},
-	"en": {"Sorry, I'm having a technical problem right now. Could you say that again, please?", "Sorry, I didn't hear you well. Could you say that again?"},
-	"pt": {"Desculpe, estou com um problema técnico neste momento. Pode repetir, por favor?", "Desculpe, não ouvi bem. Pode repetir?"},
-	"fr": {"Excusez-moi, j'ai un problème technique en ce moment. Pouvez-vous répéter, s'il vous plaît ?", "Excusez-moi, je ne vous ai pas bien entendu. Pouvez-vous répéter ?"},
-	"de": {"Entschuldigung, ich habe gerade ein technisches Problem. Können Sie das bitte wiederholen?", "Entschuldigung, ich habe Sie nicht gut verstanden. Können Sie das wiederholen?"},
-	"it": {"Mi scusi, in questo momento ho un problema tecnico. Può ripetere, per favore?", "Mi scusi, non ho sentito bene. Può ripetere?"},
+var phrases = map[string][3]string{
+	"es": {"Perdone, ahora mismo tengo un problema técnico. ¿Puede repetirlo, por favor?", "Perdone, no le he oído bien. ¿Puede repetirlo?", "Tengo que terminar la llamada. Disculpe las molestias, y vuelva a llamarnos cuando quiera."},
+	"en": {"Sorry, I'm having a technical problem right now. Could you say that again, please?", "Sorry, I didn't hear you well. Could you say that again?", "I have to end this call. I apologise for the inconvenience; please call us again any time."},
+	"pt": {"Desculpe, estou com um problema técnico neste momento. Pode repetir, por favor?", "Desculpe, não ouvi bem. Pode repetir?", "Tenho de terminar a chamada. Desculpe o incómodo, e volte a ligar quando quiser."},
+	"fr": {"Excusez-moi, j'ai un problème technique en ce moment. Pouvez-vous répéter, s'il vous plaît ?", "Excusez-moi, je ne vous ai pas bien entendu. Pouvez-vous répéter ?", "Je dois mettre fin à cet appel. Veuillez nous excuser, et rappelez quand vous voulez."},
+	"de": {"Entschuldigung, ich habe gerade ein technisches Problem. Können Sie das bitte wiederholen?", "Entschuldigung, ich habe Sie nicht gut verstanden. Können Sie das wiederholen?", "Ich muss das Gespräch beenden. Bitte entschuldigen Sie, und rufen Sie gern wieder an."},
+	"it": {"Mi scusi, in questo momento ho un problema tecnico. Può ripetere, per favore?", "Mi scusi, non ho sentito bene. Può ripetere?", "Devo terminare la chiamata. Ci scusi per il disagio, e richiami quando vuole."},
 }
 
 // In is the phrase in a language, given as a BCP 47 tag; English where we have
 // no words of it.
 func (p Phrase) In(language string) string {
-	primary, _, _ := strings.Cut(strings.ToLower(language), "-")
-	list, ok := phrases[primary]
+	list, ok := phrases[primary(language)]
 	if !ok {
 		list = phrases["en"]
 	}

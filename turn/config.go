@@ -31,6 +31,8 @@ type Config struct {
 	// LateLookups starts lookups at the end of the turn instead of on interims,
 	// to measure what the early start is worth.
 	LateLookups bool
+	// KeysLength is how many keys make a turn without a pause or "#"; 0 is no length.
+	KeysLength int
 	// Clips are phrases that were synthesised before they are needed, so that a
 	// dead voice can still speak them.
 	Clips Clips
@@ -54,6 +56,9 @@ type Timing struct {
 	MinInterruption time.Duration // 500 ms of speech over the agent stop it
 	// MinInterruptionWords is how many words, besides, the caller must say. Default 0.
 	MinInterruptionWords int
+	FalseInterruption    time.Duration // 2 s after a sound that was no interruption, the agent goes on
+	Patience             time.Duration // 5 s without a sound of the answer, then a fallback is heard
+	Keys                 time.Duration // 4 s after a key of the telephone, the digits are a turn
 	Away                 time.Duration // 15 s with both sides silent
 	MaxDuration          time.Duration // 600 s, the call's ceiling
 }
@@ -71,6 +76,9 @@ func (t Timing) withDefaults() Timing {
 		{&t.MaxEndpointing, 2500 * time.Millisecond},
 		{&t.LookupBudget, 250 * time.Millisecond},
 		{&t.MinInterruption, 500 * time.Millisecond},
+		{&t.FalseInterruption, 2 * time.Second},
+		{&t.Patience, 5 * time.Second},
+		{&t.Keys, 4 * time.Second},
 		{&t.Away, 15 * time.Second},
 		{&t.MaxDuration, 600 * time.Second},
 	} {

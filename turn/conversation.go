@@ -29,6 +29,8 @@ type Detector interface {
 	// Write takes 16 kHz mono audio and returns the edges found in it, on the
 	// clock of the audio written so far.
 	Write(pcm []int16) []vad.Edge
+	// LastVoiced is the last moment that had voice in it, on the same clock.
+	LastVoiced() time.Duration
 }
 
 // Ports are what a conversation hears with, looks up with and speaks with.
@@ -58,11 +60,17 @@ type Conversation struct {
 	// Touched by Run's goroutine only.
 	state   *state
 	lookups map[int]context.CancelCauseFunc
-	replies map[int]context.CancelCauseFunc
+	replies map[int]speaking
 	flushes chan struct{}
 
 	workers sync.WaitGroup
 	dropped counter // frames of audio that the recogniser had no room for
+}
+
+// speaking is a reply that runs.
+type speaking struct {
+	stop   context.CancelCauseFunc
+	player *player
 }
 
 // New prepares a conversation; nothing happens before Run.
@@ -78,7 +86,7 @@ func New(cfg Config, ports Ports, log *zap.Logger) (*Conversation, error) {
 		occurrences: make(chan occurrence, 256),
 		state:       newState(cfg, ports.Analyser, ports.Recaller != nil),
 		lookups:     map[int]context.CancelCauseFunc{},
-		replies:     map[int]context.CancelCauseFunc{},
+		replies:     map[int]speaking{},
 		flushes:     make(chan struct{}, 1),
 	}, nil
 }
@@ -92,8 +100,16 @@ type Subscribed struct{}
 // Typed is a written message of the caller.
 type Typed struct{ Text string }
 
-func (Subscribed) occurrence() occurrence { return began{} }
-func (m Typed) occurrence() occurrence    { return typed{m.Text} }
+// Pressed is a key of the caller's telephone: "0" to "9", "*", "#", "A" to "D".
+type Pressed struct{ Digit string }
+
+// Dismissed ends the conversation with a closing phrase.
+type Dismissed struct{ End End }
+
+func (Subscribed) occurrence() occurrence  { return began{} }
+func (m Typed) occurrence() occurrence     { return typed{m.Text} }
+func (m Pressed) occurrence() occurrence   { return pressed{m.Digit} }
+func (m Dismissed) occurrence() occurrence { return dismissed{m.End} }
 
 // Run holds the conversation until ctx ends, whose cause may be an End that
 // says why, or until the conversation ends itself. Nothing of it lives after
@@ -133,6 +149,7 @@ func (c *Conversation) loop(ctx context.Context) End {
 			done = nil
 			o = closed{endOf(ctx)}
 		}
+		c.settle(o)
 		var end *End
 		for _, a := range c.state.step(time.Since(c.began), o) {
 			if l, ok := a.(leave); ok {
@@ -142,6 +159,22 @@ func (c *Conversation) loop(ctx context.Context) End {
 		}
 		if end != nil {
 			return *end
+		}
+	}
+}
+
+// settle lets go of what has ended.
+func (c *Conversation) settle(o occurrence) {
+	switch o := o.(type) {
+	case found:
+		if cancel, ok := c.lookups[o.id]; ok {
+			cancel(nil)
+			delete(c.lookups, o.id)
+		}
+	case finished:
+		if r, ok := c.replies[o.id]; ok {
+			r.stop(nil)
+			delete(c.replies, o.id)
 		}
 	}
 }
@@ -178,11 +211,20 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 		}
 	case speak:
 		replyCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by hush or by drain: the step decides
-		c.replies[a.id] = cancel
-		c.workers.Go(func() { c.speak(replyCtx, a) })
+		sp := newSpeech(a, c.ports, c.cfg.Says, c.reporter(a.id))
+		c.replies[a.id] = speaking{cancel, sp.player}
+		c.workers.Go(func() { c.occurrences <- finished{a.id, sp.run(replyCtx)} })
+	case hold:
+		if r, ok := c.replies[a.id]; ok {
+			r.player.hold()
+		}
+	case release:
+		if r, ok := c.replies[a.id]; ok {
+			r.player.release()
+		}
 	case hush:
-		if cancel, ok := c.replies[a.id]; ok {
-			cancel(a.cause)
+		if r, ok := c.replies[a.id]; ok {
+			r.stop(a.cause)
 			delete(c.replies, a.id)
 		}
 	case flush:
@@ -204,21 +246,17 @@ func (c *Conversation) lookUp(ctx context.Context, l look) {
 	c.occurrences <- found{l.id, out}
 }
 
-// speak runs one reply.
-func (c *Conversation) speak(ctx context.Context, job speak) {
-	var reached [stageWords]sync.Once // the three goroutines of a speech report
-	sp := &speech{
-		job: job, model: c.ports.Model, voice: c.ports.Voice, mouth: c.ports.Mouth, says: c.cfg.Says,
-		report: func(st stage, delta string) {
-			tell := func() { c.occurrences <- progressed{job.id, st, delta} }
-			if st == stageWords {
-				tell()
-				return
-			}
-			reached[st].Do(tell)
-		},
+// reporter tells the loop which stages a reply reaches, each once, and its words.
+func (c *Conversation) reporter(id int) func(stage, string) {
+	var reached [stageWords]sync.Once // the goroutines of a speech report side by side
+	return func(st stage, delta string) {
+		tell := func() { c.occurrences <- progressed{id, st, delta} }
+		if st == stageWords {
+			tell()
+			return
+		}
+		reached[st].Do(tell)
 	}
-	c.occurrences <- finished{job.id, sp.run(ctx)}
 }
 
 // drain cancels what still runs and reads on until every worker has ended, so
@@ -227,8 +265,8 @@ func (c *Conversation) drain() {
 	for _, cancel := range c.lookups {
 		cancel(ErrSuperseded)
 	}
-	for _, cancel := range c.replies {
-		cancel(ErrInterrupted)
+	for _, r := range c.replies {
+		r.stop(ErrInterrupted)
 	}
 	gone := make(chan struct{})
 	go func() { c.workers.Wait(); close(gone) }()

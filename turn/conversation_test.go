@@ -58,8 +58,8 @@ func TestLookupIsInBeforeTheCallerStops(t *testing.T) {
 			t.Fatalf("queries (-want +got):\n%s", diff)
 		}
 		m := turntest.One[turn.MetricsTurn](t, b.log)
-		if m.EndpointingMS != 300 || m.LookupWaitMS != 0 || m.FirstTokenMS != 20 {
-			t.Fatalf("metrics %+v; want 300 ms of endpointing, no wait, 20 ms to the first token", m)
+		if m.EndpointingMS != 300 || m.LookupWaitMS != 0 || m.Preemptive != "kept" || m.FirstAudioMS != 320 {
+			t.Fatalf("metrics %+v; want 300 ms of endpointing, no wait, an answer begun before, and the first frame 20 ms later", m)
 		}
 		sum := m.EndpointingMS + m.LookupWaitMS + m.FirstTokenMS + m.FirstClauseMS + m.FirstByteMS + m.PlayoutMS
 		if sum != m.FirstAudioMS {
@@ -297,20 +297,20 @@ func TestAFailingProviderIsHeardAndLogged(t *testing.T) {
 		said   []string // texts of the agent's turns
 	}{
 		{"model refuses", func(t *testing.T, b *bench) {
-			b.ports.Model = turntest.Answers(t, turntest.Answer{Err: errors.New("401")})
+			b.ports.Model = turntest.Answers(t, turntest.Answer{Err: errors.New("401")}, turntest.Answer{Err: errors.New("401")})
 		}, turn.CodeLLM, []string{"Perdone."}},
 		{"model fails once and may be asked again", func(t *testing.T, b *bench) {
 			b.ports.Model = turntest.Answers(t, turntest.Answer{Err: retryable{}}, turntest.Answer{Text: "Sí, abrimos."})
 		}, "", []string{"Sí, abrimos."}},
 		{"model says nothing", func(t *testing.T, b *bench) {
-			b.ports.Model = turntest.Answers(t, turntest.Answer{})
+			b.ports.Model = turntest.Answers(t, turntest.Answer{}, turntest.Answer{})
 		}, turn.CodeLLM, []string{"Perdone."}},
 		{"model breaks off", func(t *testing.T, b *bench) {
 			b.ports.Model = turntest.Answers(t, turntest.Answer{Text: "Abrimos a las nueve. Y los", Err: errors.New("reset")})
 		}, turn.CodeLLM, []string{"Abrimos a las nueve. Y los", "Perdone."}},
 		{"voice refuses", func(t *testing.T, b *bench) {
-			b.ports.Model = turntest.Answers(t, turntest.Answer{Text: "Sí, abrimos."})
-			b.voice.Fail = map[int]error{0: errors.New("403")}
+			b.ports.Model = turntest.Answers(t, turntest.Answer{Text: "Sí, abrimos."}, turntest.Answer{Text: "Sí, abrimos."})
+			b.voice.Fail = map[int]error{0: errors.New("403"), 1: errors.New("403")}
 		}, turn.CodeTTS, []string{"Perdone."}},
 		{"voice fails once and may be asked again", func(t *testing.T, b *bench) {
 			b.ports.Model = turntest.Answers(t, turntest.Answer{Text: "Sí, abrimos. Claro."})
@@ -331,12 +331,12 @@ func TestAFailingProviderIsHeardAndLogged(t *testing.T) {
 				if diff := cmp.Diff(tt.said, said); diff != "" {
 					t.Fatalf("said (-want +got):\n%s\n%s", diff, b.log)
 				}
-				code := ""
+				var code strings.Builder
 				for _, f := range turntest.All[turn.Failure](b.log) {
-					code += f.Code
+					code.WriteString(f.Code)
 				}
-				if code != tt.code {
-					t.Fatalf("failures %q, want %q", code, tt.code)
+				if code.String() != tt.code {
+					t.Fatalf("failures %q, want %q", code.String(), tt.code)
 				}
 			})
 		})
@@ -467,13 +467,13 @@ func TestTheAgentsWordsAreShownAsTheyAreHeard(t *testing.T) {
 		answer := "Una primera frase. Y otra más larga, que se corta a la mitad porque alguien cuelga."
 		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Text: answer}))
 		b.run(t, 3400*time.Millisecond)
-		shown := ""
+		var shown strings.Builder
 		for _, a := range turntest.All[turn.AgentTranscript](b.log) {
-			shown += a.Delta
+			shown.WriteString(a.Delta)
 		}
 		agent := turntest.One[turn.TurnAgent](t, b.log)
-		if !agent.Interrupted || !strings.HasPrefix(agent.Text, strings.TrimSpace(shown)) || len(agent.Text)-len(shown) > 12 {
-			t.Fatalf("shown %q, heard %q", shown, agent.Text)
+		if !agent.Interrupted || !strings.HasPrefix(agent.Text, strings.TrimSpace(shown.String())) || len(agent.Text)-len(shown.String()) > 12 {
+			t.Fatalf("shown %q, heard %q", shown.String(), agent.Text)
 		}
 		if last := turntest.All[turn.AgentTranscript](b.log); !last[len(last)-1].Final || len(last) < 4 {
 			t.Fatalf("deltas %+v", last)

@@ -1,18 +1,16 @@
 package turn
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // commitAt is when the caller's turn is over, as far as is known now.
 //
-//	the recogniser ended it          at once
-//	silent, every word final         the minimum after the end of speech
-//	silent, a final still owed       the maximum after the end of speech
-//	silent, not a word               the maximum: then it was no turn
+//	the recogniser ended it              at once
+//	silent, final, can end there         the minimum after the end of speech
+//	silent, final, sounds unfinished     the maximum after the end of speech
+//	silent, a final still owed           the maximum after the end of speech
+//	silent, not a word                   the maximum: then it was no turn
 //	noise never stops, but the
-//	recogniser heard its endpoint    the maximum after the last words
+//	recogniser heard its endpoint        the maximum after the last words
 func (s *state) commitAt() time.Duration {
 	t := s.turn
 	if t == nil || s.closing != nil {
@@ -26,23 +24,37 @@ func (s *state) commitAt() time.Duration {
 		return t.wordsAt + timing.MaxEndpointing
 	case s.speaking:
 		return never
-	case len(t.finals) > 0 && t.interim == "":
+	case len(t.finals) > 0 && t.interim == "" && !s.unfinished(t.text()):
 		return t.ended + timing.MinEndpointing
 	}
 	return t.ended + timing.MaxEndpointing
 }
 
-// endTurn commits the turn being spoken, or forgets it when no word came.
+// endTurn commits the turn being spoken, or forgets it when no word came, or
+// none but the sounds of somebody who listens.
 func (s *state) endTurn() {
 	t := s.turn
 	s.turn = nil
 	text := t.text()
-	if text == "" {
-		t.lookups.drop(s, ErrSuperseded)
+	switch {
+	case text == "":
+		s.forget(t)
 		s.onWordless(t)
-		return
+	case s.talkingOver() && isBackchannel(text, s.cfg.Language):
+		s.forget(t)
+		s.resume()
+	default:
+		s.commit(&debt{
+			id: t.id, text: text, ended: min(t.ended, s.now), finalAt: t.finalAt, medium: mediumVoice,
+			lookups: t.lookups, unsaid: t.unsaid, late: t.late,
+		}, t.language)
 	}
-	s.commit(&debt{id: t.id, text: text, ended: min(t.ended, s.now), finalAt: t.finalAt, medium: "voice", lookups: t.lookups}, t.language)
+}
+
+// forget drops what was begun for a turn that is none.
+func (s *state) forget(t *callerTurn) {
+	t.lookups.drop(s, ErrSuperseded)
+	s.dropDraft("it was no turn")
 }
 
 // unheard is how long speech must last before no word of it is worth an apology:
@@ -51,26 +63,46 @@ const unheard = time.Second
 
 // onWordless apologises, once, for speech that nothing was understood of.
 func (s *state) onWordless(t *callerTurn) {
-	long := t.ended-t.began >= unheard
-	if s.unheardSaid || s.reply != nil || s.owed != nil || !s.started || !(long || s.deaf) {
+	if s.reply != nil {
+		s.resume()
 		return
 	}
-	s.unheardSaid = true
-	s.sayClip(KindFallback, t.id, s.cfg.Clips.Unheard)
+	long := t.ended-t.began >= unheard
+	if s.unheardSaid || s.owed != nil || !s.started || s.farewell != nil || !(long || s.deaf) {
+		return
+	}
+	s.unheardSaid = s.sayClip(&reply{kind: KindFallback, speech: t.id, interruptible: true}, s.cfg.Clips.Unheard)
 }
+
+// The media of a turn.
+const (
+	mediumVoice = "voice"
+	mediumText  = "text"
+	mediumKeys  = "dtmf"
+)
 
 // commit closes a turn: from here its budget counts, and an answer is owed.
 func (s *state) commit(d *debt, language string) {
 	d.committed = s.now
+	user := TurnUser{SpeechID: d.id, Text: d.text, Medium: d.medium, Language: language, Supersedes: d.late}
 	if s.tooShort(d) {
 		d.lookups.drop(s, ErrSuperseded)
-		s.record(TurnUser{SpeechID: d.id, Text: d.text, Medium: d.medium, Language: language})
+		s.dropDraft("too few words")
+		s.record(user)
 		s.remember(userMessage(d.text))
 		s.record(TurnRefused{SpeechID: d.id, Outcome: "refused", Reason: "too few words to interrupt the agent"})
+		s.resume()
 		return
 	}
-	supersedes := s.refuseOwed("superseded", "the caller spoke again", ErrSuperseded)
-	s.record(TurnUser{SpeechID: d.id, Text: d.text, Medium: d.medium, Language: language, Supersedes: supersedes})
+	if old := s.refuseOwed("superseded", "the caller spoke again", ErrSuperseded); old != "" {
+		user.Supersedes = old
+	}
+	s.record(user)
+	if s.farewell != nil {
+		d.lookups.drop(s, *s.farewell)
+		s.record(TurnRefused{SpeechID: d.id, Outcome: "refused", Reason: s.farewell.Error()})
+		return
+	}
 	if s.reply != nil && s.reply.interruptible {
 		s.stopReply(ErrInterrupted)
 	}
@@ -78,48 +110,43 @@ func (s *state) commit(d *debt, language string) {
 	s.lookAtCommit(d)
 }
 
-// tooShort tells whether a turn spoken over the agent has too few words to stop it.
-func (s *state) tooShort(d *debt) bool {
-	over := s.reply != nil && s.reply.sounding && !s.reply.stopping
-	return over && d.medium == "voice" && len(strings.Fields(d.text)) < s.cfg.Timing.MinInterruptionWords
+// reopens tells whether words that come now belong to the turn that was just
+// committed: a late final of speech that was over, while the caller has heard
+// nothing of the answer yet.
+func (s *state) reopens() bool {
+	if s.turn != nil || s.speaking {
+		return false
+	}
+	d := s.unanswered()
+	return d != nil && d.medium == mediumVoice
 }
 
-// bargeAt is when the caller's speech over the agent becomes an interruption.
-func (s *state) bargeAt() time.Duration {
-	t := s.turn
-	if t == nil || !s.speaking || s.closing != nil || !s.canInterrupt() {
-		return never
+// unanswered is the committed turn of which the caller has heard no answer yet.
+func (s *state) unanswered() *debt {
+	if s.owed != nil {
+		return s.owed
 	}
-	if len(strings.Fields(t.text())) < s.cfg.Timing.MinInterruptionWords {
-		return never
+	if r := s.reply; r != nil && r.debt != nil && !r.sounding && !r.stopping {
+		return r.debt
 	}
-	return t.began + s.cfg.Timing.MinInterruption
+	return nil
 }
 
-// canInterrupt tells whether anything of ours would stop for the caller.
-func (s *state) canInterrupt() bool {
-	if s.reply != nil {
-		return s.reply.interruptible && !s.reply.stopping
+// reopen takes a committed turn back, as the beginning of one that goes on.
+func (s *state) reopen() *callerTurn {
+	d := s.unanswered()
+	t := &callerTurn{
+		id: s.newSpeech(), began: d.ended, ended: d.ended, finals: []string{d.text}, finalAt: d.finalAt, wordsAt: s.now,
+		lookups: lookups{}, late: d.id,
 	}
-	return s.owed != nil
-}
-
-// interrupt stops the agent for the caller who speaks over it, or who speaks
-// on before an answer was begun.
-func (s *state) interrupt() {
-	s.refuseOwed("superseded", "the caller spoke again", ErrSuperseded)
-	s.stopReply(ErrInterrupted)
-}
-
-// refuseOwed closes the committed turn that has no reply yet.
-func (s *state) refuseOwed(outcome, reason string, cause error) SpeechID {
-	d := s.owed
-	if d == nil {
-		return ""
+	d.lookups.drop(s, ErrSuperseded)
+	s.record(TurnRefused{SpeechID: d.id, Outcome: "superseded", Reason: "more of its words came late"})
+	if s.owed == d {
+		s.owed = nil
+	} else {
+		s.reply.merged = true
+		s.stopReply(ErrSuperseded)
 	}
-	s.owed = nil
-	d.lookups.drop(s, cause)
-	s.remember(userMessage(d.text))
-	s.record(TurnRefused{SpeechID: d.id, Outcome: outcome, Reason: reason})
-	return d.id
+	s.turn = t
+	return t
 }

@@ -20,6 +20,8 @@ type (
 		speaking bool
 		at       time.Duration
 	}
+	// lasted: the caller has been speaking for long enough to interrupt.
+	lasted struct{}
 	// heard is what the recogniser told.
 	heard struct{ stt.Event }
 	// deafened: the recogniser gave up for the time being.
@@ -42,6 +44,10 @@ type (
 		id  int
 		out outcome
 	}
+	// pressed is a key of the telephone.
+	pressed struct{ digit string }
+	// dismissed: the conversation is to end with a closing phrase.
+	dismissed struct{ end End }
 	// ticked: a deadline of the state has come.
 	ticked struct{}
 	// closed: the conversation is over.
@@ -50,12 +56,15 @@ type (
 
 func (began) isOccurrence()      {}
 func (voiced) isOccurrence()     {}
+func (lasted) isOccurrence()     {}
 func (heard) isOccurrence()      {}
 func (deafened) isOccurrence()   {}
 func (typed) isOccurrence()      {}
 func (found) isOccurrence()      {}
 func (progressed) isOccurrence() {}
 func (finished) isOccurrence()   {}
+func (pressed) isOccurrence()    {}
+func (dismissed) isOccurrence()  {}
 func (ticked) isOccurrence()     {}
 func (closed) isOccurrence()     {}
 
@@ -128,7 +137,11 @@ type (
 		request llm.Request // when say is empty and clip is nil
 		say     string
 		clip    *Clip
+		held    bool // until it is released nothing of it is heard
 	}
+	// hold silences a reply at once; release lets it go on from there.
+	hold    struct{ id int }
+	release struct{ id int }
 	// hush stops a reply: its model, its voice and its sound, at once.
 	hush struct {
 		id    int
@@ -140,10 +153,12 @@ type (
 	leave struct{ end End }
 )
 
-func (record) isAction() {}
-func (look) isAction()   {}
-func (drop) isAction()   {}
-func (speak) isAction()  {}
-func (hush) isAction()   {}
-func (flush) isAction()  {}
-func (leave) isAction()  {}
+func (record) isAction()  {}
+func (look) isAction()    {}
+func (drop) isAction()    {}
+func (speak) isAction()   {}
+func (hold) isAction()    {}
+func (release) isAction() {}
+func (hush) isAction()    {}
+func (flush) isAction()   {}
+func (leave) isAction()   {}

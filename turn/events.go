@@ -83,9 +83,9 @@ type AgentTranscript struct {
 type TurnUser struct {
 	SpeechID SpeechID `json:"speech_id"`
 	Text     string   `json:"text"`
-	Medium   string   `json:"medium"` // "voice" or "text"
+	Medium   string   `json:"medium"` // "voice", "text", or "dtmf" for keys of the telephone
 	Language string   `json:"language,omitempty"`
-	// Outcome is how an earlier turn was closed when this one replaced it. Empty otherwise.
+	// Supersedes is the turn that this one replaced before it was answered.
 	Supersedes SpeechID `json:"supersedes,omitempty"`
 }
 
@@ -94,7 +94,7 @@ type TurnAgent struct {
 	SpeechID    SpeechID `json:"speech_id"`
 	Text        string   `json:"text"` // what was heard; empty when nothing was
 	Interrupted bool     `json:"interrupted"`
-	Kind        string   `json:"kind"` // "reply", "greeting", "fallback" or "closing"
+	Kind        string   `json:"kind"` // "reply", "greeting", "fallback" or "goodbye"
 	HeardMS     float64  `json:"heard_ms"`
 }
 
@@ -156,6 +156,11 @@ type MetricsTurn struct {
 	PlayoutMS     float64  `json:"playout_ms"`      // then to the first frame on the track
 	FirstAudioMS  float64  `json:"first_audio_ms"`  // end of speech to the first frame on the track
 	TranscriptMS  float64  `json:"transcript_ms"`   // end of speech to the last final, beside the stages
+	// Preemptive is "kept" when the answer was begun before the turn was
+	// committed, "discarded" when one was begun and thrown away, and empty when
+	// none was; PreemptiveReason says why it was thrown away.
+	Preemptive       string `json:"preemptive,omitempty"`
+	PreemptiveReason string `json:"preemptive_reason,omitempty"`
 }
 
 // MetricsLLM is what one request to the model cost.

@@ -20,7 +20,7 @@ func (c *counter) load() int64 { return c.n.Load() }
 // the detector loses none.
 func (c *Conversation) listen(ctx context.Context, audio <-chan []int16, sound chan<- stt.Input) {
 	defer close(sound)
-	var written int64 // samples given to the detector
+	ear := ear{detector: c.ports.Detector, long: c.state.cfg.Timing.MinInterruption}
 	for {
 		select {
 		case <-ctx.Done():
@@ -31,15 +31,39 @@ func (c *Conversation) listen(ctx context.Context, audio <-chan []int16, sound c
 			if !ok {
 				return
 			}
-			written += int64(len(pcm))
-			now := time.Since(c.began)
-			clock := time.Duration(written) * time.Second / stt.SampleRate
-			for _, edge := range c.ports.Detector.Write(pcm) {
-				c.tell(ctx, voiced{speaking: edge.Speaking, at: max(0, now-(clock-edge.At))})
+			for _, o := range ear.hear(pcm, time.Since(c.began)) {
+				c.tell(ctx, o)
 			}
 			c.offer(sound, stt.Input{PCM: pcm})
 		}
 	}
+}
+
+// ear turns frames into what the detector makes of them, on the call's clock.
+type ear struct {
+	detector Detector
+	long     time.Duration // how much speech is enough to interrupt
+
+	written  int64 // samples given to the detector
+	speaking bool
+	began    time.Duration // of the speech in hand, on the audio's clock
+	told     bool          // that it has lasted long enough
+}
+
+// hear takes a frame that came at a moment of the call.
+func (e *ear) hear(pcm []int16, now time.Duration) []occurrence {
+	e.written += int64(len(pcm))
+	clock := time.Duration(e.written) * time.Second / stt.SampleRate
+	var list []occurrence
+	for _, edge := range e.detector.Write(pcm) {
+		e.speaking, e.began, e.told = edge.Speaking, edge.At, false
+		list = append(list, voiced{speaking: edge.Speaking, at: max(0, now-(clock-edge.At))})
+	}
+	if e.speaking && !e.told && e.detector.LastVoiced()-e.began >= e.long {
+		e.told = true
+		list = append(list, lasted{})
+	}
+	return list
 }
 
 func (c *Conversation) offer(sound chan<- stt.Input, in stt.Input) {

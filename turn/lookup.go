@@ -167,14 +167,14 @@ func (s *state) spendBudget() {
 
 // recordLookups writes what the lookups of a turn came to, and returns what
 // the model is to be given of it.
-func (s *state) recordLookups(d *debt) (passages []retrieval.Passage, facts []memory.Fact) {
+func (s *state) recordLookups(d *debt) (m material) {
 	if one := d.lookups[search]; one != nil {
-		passages = s.recordSearch(d, one)
+		m.passages = s.recordSearch(d, one)
 	}
 	if one := d.lookups[recall]; one != nil {
-		facts = s.recordRecall(d, one)
+		m.facts = s.recordRecall(d, one)
 	}
-	return passages, facts
+	return m
 }
 
 func (s *state) recordSearch(d *debt, l *lookup) []retrieval.Passage {

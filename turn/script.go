@@ -38,6 +38,10 @@ type piece struct {
 	rate int
 }
 
+func (p piece) length() time.Duration {
+	return time.Duration(len(p.pcm)) * time.Second / time.Duration(p.rate)
+}
+
 func newScript() *script { return &script{changed: make(chan struct{})} }
 
 // tell wakes whoever waits. mu is held.
@@ -77,11 +81,11 @@ func (s *script) addAudio(a tts.Audio, rate int) (first bool) {
 		if !l.sounds {
 			l.sounds, l.starts = true, s.total
 		}
-		length := time.Duration(len(a.PCM)) * time.Second / time.Duration(rate)
-		l.length += length
+		next := piece{a.PCM, rate}
+		l.length += next.length()
 		first = s.total == 0
-		s.total += length
-		s.pieces = append(s.pieces, piece{a.PCM, rate})
+		s.total += next.length()
+		s.pieces = append(s.pieces, next)
 	}
 	s.tell()
 	return first

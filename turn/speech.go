@@ -18,31 +18,36 @@ type speech struct {
 	job    speak
 	model  Model
 	voice  Voice
-	mouth  Mouth
 	says   []tts.Pronunciation
 	report func(stage stage, delta string)
 
 	script *script // what is to be said, shared by the three
+	player *player
 }
 
-// watchEvery is how often playback is looked at: well under a frame of 20 ms.
-const watchEvery = 5 * time.Millisecond
+func newSpeech(job speak, ports Ports, says []tts.Pronunciation, report func(stage, string)) *speech {
+	sp := &speech{job: job, model: ports.Model, voice: ports.Voice, says: says, report: report, script: newScript()}
+	sp.player = newPlayer(sp.script, ports.Mouth, job.held)
+	if job.clip != nil {
+		sp.script.addClip(job.clip)
+	}
+	return sp
+}
 
-// showEvery is how often the words that were heard are told, at most: text on a
-// screen need not be finer.
-const showEvery = 100 * time.Millisecond
+const (
+	// watchEvery is how often playback is looked at: well under a frame of 20 ms.
+	watchEvery = 5 * time.Millisecond
+	// showEvery is how often the words that were heard are told, at most: text on
+	// a screen need not be finer.
+	showEvery = 100 * time.Millisecond
+)
 
 // run speaks to the end, or until ctx ends, and tells what was heard.
 func (sp *speech) run(ctx context.Context) outcome {
-	from := sp.mouth.Played()
-	sp.script = newScript()
-	if sp.job.clip != nil {
-		sp.script.addClip(sp.job.clip)
-	}
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	var workers, player sync.WaitGroup
+	var workers sync.WaitGroup
 	var use *modelUse
 	var modelErr, voiceErr, playErr error
 	workers.Go(func() {
@@ -55,50 +60,46 @@ func (sp *speech) run(ctx context.Context) outcome {
 		}
 		sp.script.endAudio()
 	})
-	player.Go(func() {
-		if playErr = sp.playOut(work); playErr != nil {
+	workers.Go(func() {
+		if playErr = sp.player.run(work); playErr != nil {
 			sp.script.breakOff()
 		}
 	})
-	sp.watch(ctx, from)
+	sp.watch(ctx)
 	cancelled := ctx.Err() != nil
-	stop(nil)
-	player.Wait() // else it might hand in one more frame after the cut
-	if cancelled {
-		sp.mouth.Cut()
-	}
+	stop(errSpoken) // a ctx that has ended keeps its own cause
 	workers.Wait()
-	out := sp.outcome(sp.mouth.Played()-from, cancelled, use)
+	out := sp.outcome(cancelled, use)
 	if !cancelled {
-		out.err, out.code = firstFailure(playErr, voiceErr, modelErr)
+		out.code, out.err = firstFailure(playErr, voiceErr, modelErr)
 	}
 	return out
 }
 
-func (sp *speech) outcome(heard time.Duration, cancelled bool, use *modelUse) outcome {
-	out := outcome{heard: heard, model: use}
-	out.text, out.whole = sp.script.heardText(heard)
+func (sp *speech) outcome(cancelled bool, use *modelUse) outcome {
+	out := outcome{heard: sp.player.heard(), model: use}
+	out.text, out.whole = sp.script.heardText(out.heard)
 	out.whole = out.whole && !cancelled
 	return out
 }
 
 // firstFailure names what broke a speech: the end of the line first, since
 // what is before it then fails in its wake.
-func firstFailure(play, voice, model error) (error, string) {
+func firstFailure(play, voice, model error) (code string, err error) {
 	switch {
 	case play != nil:
-		return play, CodeRoom
+		return CodeRoom, play
 	case voice != nil:
-		return voice, CodeTTS
+		return CodeTTS, voice
 	case model != nil:
-		return model, CodeLLM
+		return CodeLLM, model
 	}
-	return nil, ""
+	return "", nil
 }
 
 // write puts what is to be said into the script, clause by clause.
 func (sp *speech) write(ctx context.Context) (*modelUse, error) {
-	split := tts.NewClauses(tts.Options{Says: sp.says})
+	split := tts.NewClauses(tts.Options{Says: sp.says, FirstClause: speaksFragments(sp.voice)})
 	switch {
 	case sp.job.clip != nil:
 		return nil, nil
@@ -189,37 +190,22 @@ func (sp *speech) attempt(ctx context.Context, from int) error {
 	return err
 }
 
-// playOut hands the audio to the mouth, as fast as it takes it.
-func (sp *speech) playOut(ctx context.Context) error {
-	for n := 0; ; n++ {
-		piece, ok := sp.script.piece(ctx, n)
-		if !ok {
-			return nil
-		}
-		if err := sp.mouth.Play(ctx, piece.pcm, piece.rate); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("play speech: %w", err)
-		}
-	}
-}
-
 // watch follows playback until all of it was heard, or ctx ends.
-func (sp *speech) watch(ctx context.Context, from time.Duration) {
+func (sp *speech) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	told, shown := 0, time.Duration(0)
 	for {
-		heard := sp.mouth.Played() - from
+		heard := sp.player.heard()
+		over := sp.script.over(heard)
 		if heard > 0 {
 			sp.report(stageSounding, "")
-			if delta := sp.script.reached(heard, told); delta != "" && (heard-shown >= showEvery || told == 0) {
-				sp.report(stageWords, delta)
-				told, shown = told+len(delta), heard
-			}
 		}
-		if sp.script.over(heard) {
-			if delta := sp.script.reached(heard, told); delta != "" {
-				sp.report(stageWords, delta)
-			}
+		if delta := sp.script.reached(heard, told); delta != "" && (heard-shown >= showEvery || told == 0 || over) {
+			sp.report(stageWords, delta)
+			told, shown = told+len(delta), heard
+		}
+		if over {
 			return
 		}
 		select {
@@ -228,6 +214,13 @@ func (sp *speech) watch(ctx context.Context, from time.Duration) {
 		case <-tick.C:
 		}
 	}
+}
+
+// speaksFragments tells whether a voice may be given the first clause of a
+// sentence on its own. One that is bad at that says so.
+func speaksFragments(v Voice) bool {
+	f, ok := v.(interface{ Fragments() bool })
+	return !ok || f.Fragments()
 }
 
 // mayRetry asks an error whether doing the same again may help. One that ran

@@ -37,7 +37,10 @@ type state struct {
 	speaking bool        // the detector says that the caller speaks
 	turn     *callerTurn // being spoken, nil in between
 	owed     *debt       // committed and not yet being answered
+	draft    *draft      // an answer begun before its turn was committed, not heard yet
 	reply    *reply      // being made or heard
+	keys     keys        // pressed, not yet a turn
+	farewell *End        // we are saying goodbye, and end with this
 	closing  *End        // why we are on our way out
 	left     bool
 
@@ -47,22 +50,29 @@ type state struct {
 	quietSince            time.Duration // both sides silent since; never while either is not
 	unheardSaid           bool          // we have said that we hear badly, and heard no word since
 	deaf                  bool          // the recogniser gave up, and has not been heard since
+	failures              int           // replies in a row that something of ours broke
 }
 
 // callerTurn is what the caller is saying.
 type callerTurn struct {
-	id       SpeechID
-	began    time.Duration // first voiced moment
-	ended    time.Duration // last voiced moment, or the last words where the detector heard none
-	voiced   bool          // the detector heard it, not only the recogniser
-	finals   []string
-	interim  string
-	language string
-	finalAt  time.Duration // when the last final came
-	wordsAt  time.Duration // when the words last changed
-	endpoint bool          // the recogniser heard its own endpoint
-	over     bool          // the recogniser ended the turn
-	lookups  lookups
+	id        SpeechID
+	began     time.Duration // first voiced moment
+	ended     time.Duration // last voiced moment, or the last words where the detector heard none
+	voiced    bool          // the detector heard it, not only the recogniser
+	finals    []string
+	interim   string
+	language  string
+	finalAt   time.Duration // when the last final came
+	wordsAt   time.Duration // when the words last changed
+	endpoint  bool          // the recogniser heard its own endpoint
+	over      bool          // the recogniser ended the turn
+	eager     bool          // the recogniser says that the turn may be over
+	long      bool          // it has lasted long enough to interrupt
+	barged    bool          // it was spoken over the agent for long enough
+	late      SpeechID      // the committed turn that it goes on with, empty for most
+	lookups   lookups
+	undrafted bool   // a draft of its answer failed: there is no second one
+	unsaid    string // why a draft of its answer was thrown away, empty when none was
 }
 
 // text is the whole turn so far.
@@ -84,7 +94,9 @@ type debt struct {
 	finalAt   time.Duration
 	medium    string
 	lookups   lookups
-	cancelled bool // its budget is spent and its lookups were told
+	cancelled bool     // its budget is spent and its lookups were told
+	unsaid    string   // why a draft of its answer was thrown away
+	late      SpeechID // the turn that it goes on with
 }
 
 // reply is what the agent is saying, or about to say.
@@ -94,9 +106,15 @@ type reply struct {
 	speech        SpeechID
 	debt          *debt // the turn that it answers, nil for a greeting
 	interruptible bool
-	sounding      bool
+	began         time.Duration
+	sounding      bool // some of it was heard
+	paused        bool // the caller speaks over it; it may go on
 	stopping      bool
-	told          bool // some of its words were shown
+	merged        bool   // its turn goes on in a later one, which has its words
+	told          bool   // some of its words were shown
+	late          error  // it was stopped because nothing of it was heard in time
+	lateCode      string // whom it was waiting for then
+	drafted       string // "kept" when it was begun before the commit, else why a draft was not
 	marks         [stageSounding + 1]time.Duration
 }
 
@@ -114,7 +132,7 @@ func (s *state) newSpeech() SpeechID {
 
 // nextDeadline is the earliest moment at which the state wants to be woken.
 func (s *state) nextDeadline() time.Duration {
-	return min(s.commitAt(), s.bargeAt(), s.budgetAt(), s.awayAt(), s.ceilingAt())
+	return min(s.commitAt(), s.bargeAt(), s.resumeAt(), s.budgetAt(), s.patienceAt(), s.keysAt(), s.awayAt(), s.ceilingAt())
 }
 
 // ms writes a duration as milliseconds, to the microsecond.

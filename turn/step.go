@@ -44,6 +44,10 @@ func (s *state) applyOpen(o occurrence) {
 		s.begin()
 	case voiced:
 		s.onVoice(o)
+	case lasted:
+		if s.turn != nil {
+			s.turn.long = true
+		}
 	case heard:
 		s.onHeard(o.Event)
 	case deafened:
@@ -51,6 +55,10 @@ func (s *state) applyOpen(o occurrence) {
 		s.record(Failure{Code: CodeSTT, Message: o.err.Error(), Recoverable: true, SpeechID: s.currentSpeech()})
 	case typed:
 		s.onTyped(o.text)
+	case pressed:
+		s.onKey(o.digit)
+	case dismissed:
+		s.sayGoodbye(o.end)
 	case found:
 		s.onFound(o)
 	}
@@ -62,17 +70,26 @@ func (s *state) expire() {
 		s.endTurn()
 	}
 	if s.now >= s.bargeAt() {
-		s.interrupt()
+		s.barge()
+	}
+	if s.now >= s.resumeAt() {
+		s.falseAlarm()
+	}
+	if s.now >= s.keysAt() {
+		s.commitKeys()
 	}
 	if s.now >= s.budgetAt() {
 		s.spendBudget()
+	}
+	if s.now >= s.patienceAt() {
+		s.losePatience()
 	}
 	if s.now >= s.awayAt() {
 		s.userState = "away"
 		s.record(UserState{State: "away"})
 	}
 	if s.now >= s.ceilingAt() {
-		s.close(End{Reason: "timeout", By: "platform"})
+		s.sayGoodbye(End{Reason: "timeout", By: "platform"})
 	}
 }
 
@@ -86,8 +103,17 @@ func (s *state) advance() {
 		}
 		return
 	}
-	if s.owed != nil && s.reply == nil && s.owed.lookups.settled() {
+	switch {
+	case s.reply != nil:
+	case s.farewell != nil:
+		s.goodbye()
+		if s.closing != nil {
+			s.advance()
+		}
+	case s.owed != nil && s.owed.lookups.settled():
 		s.answer()
+	default:
+		s.beginDraft()
 	}
 }
 
@@ -127,6 +153,11 @@ func (s *state) onHeard(ev stt.Event) {
 		s.onWords(ev)
 	case stt.SpeechStarted:
 		s.deaf = false
+	case stt.TurnResumed:
+		if s.turn != nil {
+			s.turn.eager = false
+			s.dropDraft("the caller spoke on")
+		}
 	case stt.EndOfSpeech:
 		if s.turn != nil {
 			s.turn.endpoint = true
@@ -143,7 +174,12 @@ func (s *state) onWords(ev stt.Event) {
 		return
 	}
 	s.deaf, s.unheardSaid = false, false
-	t := s.openTurn(s.now)
+	t := s.turn
+	if s.reopens() {
+		t = s.reopen()
+	} else if t == nil {
+		t = s.openTurn(s.now)
+	}
 	before := t.text()
 	switch ev.Kind {
 	case stt.Interim:
@@ -156,21 +192,25 @@ func (s *state) onWords(ev stt.Event) {
 		t.finalAt = s.now
 	default: // the recogniser's turns carry the whole of it
 		t.finals, t.interim, t.finalAt = []string{text}, "", s.now
-		t.over = ev.Kind == stt.EndOfTurn
+		t.over, t.eager = ev.Kind == stt.EndOfTurn, ev.Kind == stt.EagerEndOfTurn
 	}
 	if ev.Language != "" {
 		t.language = ev.Language
 	}
-	if !t.voiced || t.over && s.speaking {
+	if t.late == "" && (!t.voiced || t.over && s.speaking) {
 		t.ended = s.now // the detector does not know better yet
 	}
 	final := t.interim == ""
 	if t.text() == before && !final {
 		return
 	}
+	if s.draft != nil && !sameWords(s.draft.text, t.text()) {
+		s.dropDraft("the words changed")
+	}
 	t.wordsAt = s.now
 	s.record(UserTranscript{SpeechID: t.id, Text: t.text(), Final: final, Language: t.language})
 	s.lookEarly(t)
+	s.confirm(t)
 }
 
 // openTurn is the turn being spoken; it is made, with its id, at the first sound.
@@ -199,7 +239,7 @@ func (s *state) onTyped(text string) {
 	if text == "" {
 		return
 	}
-	s.commit(&debt{id: s.newSpeech(), text: text, ended: s.now, finalAt: s.now, medium: "text", lookups: lookups{}}, "")
+	s.commit(&debt{id: s.newSpeech(), text: text, ended: s.now, finalAt: s.now, medium: mediumText, lookups: lookups{}}, "")
 }
 
 // close stops everything on the way out; what was heard is still recorded.
@@ -208,6 +248,7 @@ func (s *state) close(end End) {
 		return
 	}
 	s.closing = &end
+	s.dropDraft(end.Error())
 	if s.turn != nil {
 		s.turn.lookups.drop(s, end)
 		s.abandonWords()
@@ -219,7 +260,7 @@ func (s *state) close(end End) {
 // abandonWords keeps the words of a caller who left before the turn was over.
 func (s *state) abandonWords() {
 	if text := s.turn.text(); text != "" {
-		s.record(TurnUser{SpeechID: s.turn.id, Text: text, Medium: "voice", Language: s.turn.language})
+		s.record(TurnUser{SpeechID: s.turn.id, Text: text, Medium: mediumVoice, Language: s.turn.language})
 		s.record(TurnRefused{SpeechID: s.turn.id, Outcome: "refused", Reason: s.closing.Error()})
 	}
 	s.turn = nil
@@ -236,9 +277,9 @@ func (s *state) settleStates() {
 	}
 	agent := "initializing"
 	switch {
-	case s.reply != nil && s.reply.sounding:
+	case s.reply != nil && s.reply.sounding && !s.reply.paused:
 		agent = "speaking"
-	case s.owed != nil || s.reply != nil && s.reply.kind != KindGreeting:
+	case s.owed != nil || s.reply != nil && s.reply.kind != KindGreeting && !s.reply.paused:
 		agent = "thinking"
 	case s.started:
 		agent = "listening"
@@ -271,7 +312,7 @@ func (s *state) awayAt() time.Duration {
 }
 
 func (s *state) ceilingAt() time.Duration {
-	if s.closing != nil {
+	if s.closing != nil || s.farewell != nil {
 		return never
 	}
 	return s.cfg.Timing.MaxDuration

@@ -104,9 +104,14 @@ func (c *call) attend(ctx context.Context) turn.End {
 			return end
 		case <-done:
 			done = nil
-			over = new(endOf(context.Cause(ctx)))
+			end := endOf(context.Cause(ctx))
+			if c.dismiss(end) {
+				patience.Reset(goodbyeWithin)
+				break
+			}
+			over = &end
 		case <-patience.C:
-			over = c.outOfPatience()
+			over = c.outOfPatience(ctx)
 		case ev, ok := <-events:
 			if !ok {
 				events, over = nil, &turn.End{Reason: "error", By: "platform"}
@@ -125,9 +130,26 @@ func (c *call) attend(ctx context.Context) turn.End {
 	}
 }
 
-// outOfPatience: nobody came, or who left has not come back.
-func (c *call) outOfPatience() *turn.End {
-	if c.caller == nil {
+// goodbyeWithin bounds the closing phrase of a call that we end.
+const goodbyeWithin = 10 * time.Second
+
+// dismiss lets the conversation say goodbye before it ends, when there is
+// somebody to say it to and the end is ours.
+func (c *call) dismiss(end turn.End) bool {
+	if !c.greeted || end.Reason != "drained" {
+		return false
+	}
+	c.send(turn.Dismissed{End: end})
+	return true
+}
+
+// outOfPatience: nobody came, who left has not come back, or the goodbye does
+// not end.
+func (c *call) outOfPatience(ctx context.Context) *turn.End {
+	switch {
+	case ctx.Err() != nil:
+		return new(endOf(context.Cause(ctx)))
+	case c.caller == nil:
 		return &turn.End{Reason: "no_answer", By: "platform"}
 	}
 	return &turn.End{Reason: "caller_hung_up", By: "caller"}
@@ -156,7 +178,7 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 	case room.Chat:
 		c.send(turn.Typed{Text: ev.Text})
 	case room.DTMF:
-		c.book.Append(turn.DTMF{Digit: ev.Digit})
+		c.send(turn.Pressed{Digit: ev.Digit})
 	case room.CallerLeft:
 		if ev.Final {
 			return &turn.End{Reason: "caller_hung_up", By: "caller"}

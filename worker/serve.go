@@ -63,7 +63,7 @@ func (s *Served) Prepare(ctx context.Context, spare turn.Voice, log *zap.Logger)
 	for _, p := range []struct {
 		phrase turn.Phrase
 		clip   **turn.Clip
-	}{{turn.PhraseFallback, &s.Clips.Fallback}, {turn.PhraseUnheard, &s.Clips.Unheard}} {
+	}{{turn.PhraseFallback, &s.Clips.Fallback}, {turn.PhraseUnheard, &s.Clips.Unheard}, {turn.PhraseGoodbye, &s.Clips.Goodbye}} {
 		text := p.phrase.In(s.Agent.Language)
 		clip, err := turn.Synthesise(ctx, s.Voice, text, cfg.Says)
 		if err != nil {

@@ -76,13 +76,3 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// oneArgument demands exactly one word.
-func oneArgument(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s takes one %s, got %d; see headstart %s --help", cmd.Name(), what, len(args), cmd.Name())}
-		}
-		return nil
-	}
-}

@@ -56,7 +56,7 @@ func (m *Model) next(req llm.Request) (Answer, bool) {
 	defer m.mu.Unlock()
 	m.requests = append(m.requests, req)
 	if len(m.answers) == 0 {
-		m.t.Errorf("the model was asked once more than it has answers: %+v", req.Messages)
+		m.t.Errorf("the model was asked once more than it has answers, with %q last", req.Messages[len(req.Messages)-1].Content)
 		return Answer{}, false
 	}
 	a := m.answers[0]
@@ -270,7 +270,7 @@ type Analyser struct{}
 // Content implements turn.Analyser.
 func (Analyser) Content(text string) []string {
 	var words []string
-	for _, w := range strings.Fields(strings.ToLower(text)) {
+	for w := range strings.FieldsSeq(strings.ToLower(text)) {
 		w = strings.Trim(w, "¿?¡!.,")
 		if len(w) > 3 && strings.ContainsAny(w, "abcdefghijklmnopqrstuvwxyz") {
 			words = append(words, w)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,14 +38,15 @@ type Utterance struct {
 	// otherwise; empty is a recogniser that hears no word.
 	Final   string
 	FinalAt time.Duration
-	// Blip is sound that the detector hears and the recogniser does not.
-	Unvoiced bool // the recogniser hears it and the detector does not
+	// Unvoiced is speech that the recogniser hears and the detector does not.
+	Unvoiced bool
 }
 
 // Caller is a caller's script as ears hear it: a detector and a recogniser
 // that go by the audio that they are given, 20 ms a frame.
 type Caller struct {
 	edges  []vad.Edge
+	voices [][2]time.Duration
 	events []timedEvent
 }
 
@@ -58,6 +60,7 @@ func Speaks(utterances ...Utterance) *Caller {
 	c := &Caller{}
 	for _, u := range utterances {
 		if !u.Unvoiced {
+			c.voices = append(c.voices, [2]time.Duration{u.From, u.To})
 			c.edges = append(c.edges,
 				vad.Edge{Speaking: true, At: u.From, Detected: u.From + speechAfter},
 				vad.Edge{At: u.To, Detected: u.To + silenceAfter})
@@ -70,7 +73,7 @@ func Speaks(utterances ...Utterance) *Caller {
 			if at == 0 {
 				at = u.To + finalAfter
 			}
-			c.events = append(c.events, timedEvent{at, stt.Event{Kind: stt.Final, Text: u.Final}})
+			c.events = append(c.events, timedEvent{at, stt.Event{Kind: stt.Final, Text: u.Final}}, timedEvent{at, stt.Event{Kind: stt.EndOfSpeech}})
 		}
 	}
 	sort.SliceStable(c.events, func(i, j int) bool { return c.events[i].at < c.events[j].at })
@@ -105,12 +108,24 @@ func Audio(ctx context.Context, to chan<- []int16) {
 }
 
 // Detector is the caller's voice as a detector hears it.
-func (c *Caller) Detector() *Detector { return &Detector{edges: c.edges} }
+func (c *Caller) Detector() *Detector { return &Detector{edges: c.edges, voices: c.voices} }
 
 // Detector tells the edges of a script when their audio has been written.
 type Detector struct {
-	edges   []vad.Edge
+	edges   []vad.Edge // not told yet
+	voices  [][2]time.Duration
 	samples int64
+}
+
+// LastVoiced implements turn.Detector.
+func (d *Detector) LastVoiced() (last time.Duration) {
+	now := time.Duration(d.samples) * time.Second / stt.SampleRate
+	for _, v := range d.voices {
+		if now >= v[0] {
+			last = min(now, v[1])
+		}
+	}
+	return last
 }
 
 // Write implements turn.Detector.
@@ -217,9 +232,9 @@ func One[E turn.Event](t testing.TB, l *Log) E {
 
 // String draws the log, a line an entry.
 func (l *Log) String() string {
-	out := ""
+	var out strings.Builder
 	for _, e := range l.Entries() {
-		out += fmt.Sprintf("%9v %-16s %+v\n", e.At, e.Event.EventType(), e.Event)
+		out.WriteString(fmt.Sprintf("%9v %-16s %+v\n", e.At, e.Event.EventType(), e.Event))
 	}
-	return out
+	return out.String()
 }

@@ -115,8 +115,10 @@ func (s *Server) config(port, udp int) string {
 		"  allow_tcp_fallback: false",
 		fmt.Sprintf("  udp_port: %d", udp),
 		// Without one of its own the server sends clients to public STUN servers,
-		// whose names they would look up; nothing answers here, and nothing need.
-		fmt.Sprintf(`  stun_servers: ["127.0.0.1:%d"]`, udp),
+		// whose names they would look up. Nothing answers at this port, and nothing
+		// need; the media port will not do, since browsers take what comes from a
+		// STUN server for nothing else.
+		fmt.Sprintf(`  stun_servers: ["127.0.0.1:%d"]`, port),
 		"  interfaces: {includes: [lo, lo0]}",
 		`  ips: {includes: ["127.0.0.1/32"]}`,
 	}, "\n")
