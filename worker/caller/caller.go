@@ -139,7 +139,7 @@ func Dial(ctx context.Context, config Config) (*Caller, error) {
 	c.outbox = line.NewOutbox(c.left)
 	c.voice = newVoice(encoder, func(packet []byte, slot int64) error { return c.track.Send(packet, slot) })
 	c.sdk = lksdk.NewRoom(c.callbacks())
-	if err := stream.Tap(c.sdk, c.hearText); err != nil {
+	if err := stream.Tap(c.sdk, stream.Ears{Text: c.hearText}); err != nil {
 		return nil, err
 	}
 	if err := c.sdk.JoinWithContextAndToken(ctx, config.URL, token); err != nil {

@@ -106,7 +106,7 @@ func FuzzAssembler(f *testing.F) {
 func TestTapFindsTheSDKAsItKnowsIt(t *testing.T) {
 	t.Parallel()
 	room := lksdk.NewRoom(lksdk.NewRoomCallback())
-	if err := stream.Tap(room, func(stream.Update) {}); err != nil {
+	if err := stream.Tap(room, stream.Ears{}); err != nil {
 		t.Fatalf("tap: %v", err)
 	}
 }

@@ -13,21 +13,27 @@ import (
 // ErrLayout says that the SDK no longer looks as Tap knows it.
 var ErrLayout = errors.New("the SDK's room has changed: its text streams cannot be tapped")
 
-// Tap gives every update of every text stream that reaches room to hear, from
-// the SDK's goroutines, one at a time. Call it before the room joins.
+// Ears hear the streams of a room, from the SDK's goroutines, one at a time.
+type Ears struct {
+	Text      func(Update)    // every update of every text stream
+	Topic     string          // of the byte streams that are heard, if any
+	Recording func(Recording) // every complete byte stream of that topic
+}
+
+// Tap gives the streams that reach room to ears. Call it before the room joins.
 //
 // The SDK writes a trailer's attributes into the map of the header without
 // looking whether it is there, so that two packets of any participant could
 // stop the process, and it offers no way in between. So this reaches through
 // its private fields; the test of this package and the error hold it to the
 // version in go.mod.
-func Tap(room *lksdk.Room, hear func(Update)) error {
+func Tap(room *lksdk.Room, ears Ears) error {
 	engine := reflect.ValueOf(room).Elem().FieldByName("engine")
 	if !engine.IsValid() || engine.Kind() != reflect.Pointer || engine.IsNil() || engine.Type().Elem().Kind() != reflect.Struct {
 		return ErrLayout
 	}
 	handler := engine.Elem().FieldByName("engineHandler")
-	tap := reflect.ValueOf(&tapped{Room: room, hear: hear})
+	tap := reflect.ValueOf(&tapped{Room: room, ears: ears, bytes: Collector{Topic: ears.Topic}})
 	if !handler.IsValid() || handler.Kind() != reflect.Interface || !tap.Type().Implements(handler.Type()) {
 		return ErrLayout
 	}
@@ -40,31 +46,45 @@ func Tap(room *lksdk.Room, hear func(Update)) error {
 // room has two.
 type tapped struct {
 	*lksdk.Room
-	hear func(Update)
+	ears Ears
 
-	lock sync.Mutex // guards Assembler
-	Assembler
+	lock  sync.Mutex // guards what follows
+	texts Assembler
+	bytes Collector
 }
 
 // OnStreamHeader stands before the SDK's own.
 func (t *tapped) OnStreamHeader(h *livekit.DataStream_Header, identity string) {
-	t.pass(func() (Update, bool) { return t.Header(h, identity) })
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.text(t.texts.Header(h, identity))
+	t.recording(t.bytes.Header(h, identity))
 }
 
 // OnStreamChunk stands before the SDK's own.
 func (t *tapped) OnStreamChunk(c *livekit.DataStream_Chunk) {
-	t.pass(func() (Update, bool) { return t.Chunk(c) })
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.text(t.texts.Chunk(c))
+	t.bytes.Chunk(c)
 }
 
 // OnStreamTrailer stands before the SDK's own.
 func (t *tapped) OnStreamTrailer(trailer *livekit.DataStream_Trailer) {
-	t.pass(func() (Update, bool) { return t.Trailer(trailer) })
-}
-
-func (t *tapped) pass(step func() (Update, bool)) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	if u, ok := step(); ok {
-		t.hear(u)
+	t.text(t.texts.Trailer(trailer))
+	t.recording(t.bytes.Trailer(trailer))
+}
+
+func (t *tapped) text(u Update, ok bool) {
+	if ok {
+		t.ears.Text(u)
+	}
+}
+
+func (t *tapped) recording(r Recording, ok bool) {
+	if ok && t.ears.Recording != nil {
+		t.ears.Recording(r)
 	}
 }
