@@ -10,6 +10,7 @@ import (
 
 	"headstart/turn/stt/deepgram"
 	"headstart/turn/stt/line"
+	"headstart/turn/stt/line/linetest"
 )
 
 func TestValidate(t *testing.T) {
@@ -63,7 +64,7 @@ func TestQuery(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, config := fake(t, horario)
 				test.change(&config)
-				if _, err := call(t.Context(), t, config, func(m *mouth) { m.silent(frame) }); err != nil {
+				if _, err := call(t.Context(), t, config, func(m *linetest.Mouth) { m.Silent(linetest.Frame) }); err != nil {
 					t.Fatalf("recognise: %v", err)
 				}
 				got := map[string][]string(server.Record().Queries[0])

@@ -14,6 +14,7 @@ import (
 	"headstart/turn/stt"
 	"headstart/turn/stt/deepgram/deepgramtest"
 	"headstart/turn/stt/line"
+	"headstart/turn/stt/line/linetest"
 )
 
 const (
@@ -27,10 +28,10 @@ var horario = deepgramtest.Script{Utterances: []deepgramtest.Utterance{{Words: [
 }}}}
 
 // once says the script's one utterance after 200 ms of silence.
-func once(m *mouth) {
-	m.silent(200 * ms)
-	m.speak(time.Second)
-	m.silent(500 * ms)
+func once(m *linetest.Mouth) {
+	m.Silent(200 * ms)
+	m.Speak(time.Second)
+	m.Silent(500 * ms)
 }
 
 func TestHearsAnUtterance(t *testing.T) {
@@ -42,18 +43,18 @@ func TestHearsAnUtterance(t *testing.T) {
 			t.Fatalf("recognise: %v", err)
 		}
 		from, sure := 200*ms, 0.99
-		want := []heard{
-			{200 * ms, stt.Event{Kind: stt.SpeechStarted, Start: from, End: from}},
-			{480 * ms, stt.Event{Kind: stt.Interim, Text: "quería", Confidence: sure, Start: from, End: 480 * ms}},
-			{580 * ms, stt.Event{Kind: stt.Interim, Text: "quería", Confidence: sure, Start: from, End: 480 * ms}},
-			{680 * ms, stt.Event{Kind: stt.Interim, Text: "quería saber", Confidence: sure, Start: from, End: 680 * ms}},
-			{780 * ms, stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
-			{880 * ms, stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
-			{980 * ms, stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
-			{1080 * ms, stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
-			{1180 * ms, stt.Event{Kind: stt.Interim, Text: hub, Confidence: sure, Start: from, End: 1200 * ms}},
-			{1330 * ms, stt.Event{Kind: stt.Final, Text: hub, Confidence: sure, Start: from, End: 1200 * ms}},
-			{1330 * ms, stt.Event{Kind: stt.EndOfSpeech, Start: 1200 * ms, End: 1200 * ms}},
+		want := []linetest.Heard{
+			{At: 200 * ms, Event: stt.Event{Kind: stt.SpeechStarted, Start: from, End: from}},
+			{At: 480 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería", Confidence: sure, Start: from, End: 480 * ms}},
+			{At: 580 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería", Confidence: sure, Start: from, End: 480 * ms}},
+			{At: 680 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería saber", Confidence: sure, Start: from, End: 680 * ms}},
+			{At: 780 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
+			{At: 880 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
+			{At: 980 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
+			{At: 1080 * ms, Event: stt.Event{Kind: stt.Interim, Text: "quería saber el", Confidence: sure, Start: from, End: 760 * ms}},
+			{At: 1180 * ms, Event: stt.Event{Kind: stt.Interim, Text: hub, Confidence: sure, Start: from, End: 1200 * ms}},
+			{At: 1330 * ms, Event: stt.Event{Kind: stt.Final, Text: hub, Confidence: sure, Start: from, End: 1200 * ms}},
+			{At: 1330 * ms, Event: stt.Event{Kind: stt.EndOfSpeech, Start: 1200 * ms, End: 1200 * ms}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("events (-want +got):\n%s", diff)
@@ -87,20 +88,20 @@ func TestReconnectHearsEveryWordOnce(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					server, config := fake(t, script)
 					server.Break(fault)
-					got, err := call(t.Context(), t, config, func(m *mouth) {
-						m.silent(200 * ms)
-						m.speak(2 * time.Second)
-						m.silent(700 * ms)
-						m.speak(1500 * ms)
-						m.silent(700 * ms)
+					got, err := call(t.Context(), t, config, func(m *linetest.Mouth) {
+						m.Silent(200 * ms)
+						m.Speak(2 * time.Second)
+						m.Silent(700 * ms)
+						m.Speak(1500 * ms)
+						m.Silent(700 * ms)
 					})
 					if err != nil {
 						t.Fatalf("recognise: %v", err)
 					}
-					if diff := cmp.Diff(all, said(got)); diff != "" {
+					if diff := cmp.Diff(all, linetest.Said(got)); diff != "" {
 						t.Fatalf("finals (-want +got):\n%s", diff)
 					}
-					if again := only(got, stt.Reconnected); len(again) != 1 || again[0].Err == nil {
+					if again := linetest.Only(got, stt.Reconnected); len(again) != 1 || again[0].Err == nil {
 						t.Fatalf("reconnected events %v, want one with its reason", again)
 					}
 					checkClock(t, got)
@@ -112,12 +113,12 @@ func TestReconnectHearsEveryWordOnce(t *testing.T) {
 
 // checkClock holds finals in order and inside the speech that was fed. A frame
 // is fed when its first sample is due, so its end is known 20 ms early.
-func checkClock(t *testing.T, events []heard) {
+func checkClock(t *testing.T, events []linetest.Heard) {
 	t.Helper()
 	var before time.Duration
-	for _, e := range only(events, stt.Final) {
+	for _, e := range linetest.Only(events, stt.Final) {
 		inside := e.Start >= 190*ms && e.End <= 2210*ms || e.Start >= 2890*ms && e.End <= 4410*ms
-		if e.Start < before || !inside || e.End > e.At+frame {
+		if e.Start < before || !inside || e.End > e.At+linetest.Frame {
 			t.Fatalf("final %q at %v to %v, told at %v, after one that ended at %v", e.Text, e.Start, e.End, e.At, before)
 		}
 		before = e.End
@@ -147,22 +148,22 @@ func TestDeadConnections(t *testing.T) {
 				server, config := fake(t, horario)
 				test.fault.Times = 1
 				server.Break(test.fault)
-				got, err := call(t.Context(), t, config, func(m *mouth) {
+				got, err := call(t.Context(), t, config, func(m *linetest.Mouth) {
 					once(m)
-					m.silent(14 * time.Second)
+					m.Silent(14 * time.Second)
 				})
 				if err != nil {
 					t.Fatalf("recognise: %v", err)
 				}
-				again := only(got, stt.Reconnected)
+				again := linetest.Only(got, stt.Reconnected)
 				if len(again) != 1 || again[0].At != test.at {
 					t.Fatalf("reconnected %v, want once, at %v", again, test.at)
 				}
 				if late, ok := errors.AsType[*line.Timeout](again[0].Err); !ok || late.What != test.what {
 					t.Fatalf("reconnected because of %v, want no %s", again[0].Err, test.what)
 				}
-				if said(got) != hub {
-					t.Fatalf("heard %q, want %q", said(got), hub)
+				if linetest.Said(got) != hub {
+					t.Fatalf("heard %q, want %q", linetest.Said(got), hub)
 				}
 			})
 		})
@@ -173,8 +174,8 @@ func TestKeepsAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, config := fake(t, horario)
-		got, err := call(t.Context(), t, config, func(m *mouth) {
-			m.wait(12 * time.Second)
+		got, err := call(t.Context(), t, config, func(m *linetest.Mouth) {
+			m.Wait(12 * time.Second)
 			once(m)
 		})
 		if err != nil {
@@ -184,8 +185,8 @@ func TestKeepsAlive(t *testing.T) {
 		if diff := cmp.Diff([]string{"KeepAlive", "KeepAlive", "CloseStream"}, record.Control); diff != "" {
 			t.Fatalf("control messages (-want +got):\n%s", diff)
 		}
-		if record.Connections != 1 || len(record.Complaints) > 0 || said(got) != hub {
-			t.Fatalf("%d connections, complaints %q, heard %q", record.Connections, record.Complaints, said(got))
+		if record.Connections != 1 || len(record.Complaints) > 0 || linetest.Said(got) != hub {
+			t.Fatalf("%d connections, complaints %q, heard %q", record.Connections, record.Complaints, linetest.Said(got))
 		}
 	})
 }
@@ -194,17 +195,17 @@ func TestFlushBringsTheFinal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, config := fake(t, horario)
-		got, err := call(t.Context(), t, config, func(m *mouth) {
-			m.speak(time.Second)
-			m.silent(60 * ms)
-			m.flush()
-			m.flush()
-			m.silent(500 * ms)
+		got, err := call(t.Context(), t, config, func(m *linetest.Mouth) {
+			m.Speak(time.Second)
+			m.Silent(60 * ms)
+			m.Flush()
+			m.Flush()
+			m.Silent(500 * ms)
 		})
 		if err != nil {
 			t.Fatalf("recognise: %v", err)
 		}
-		finals := only(got, stt.Final)
+		finals := linetest.Only(got, stt.Final)
 		if len(finals) != 1 || finals[0].Text != hub || finals[0].At != 1060*ms {
 			t.Fatalf("finals %v, want one, at 1.06s", finals)
 		}
@@ -252,16 +253,16 @@ func TestKeepsBoundedAudio(t *testing.T) {
 		config.KeepAudio = 2 * time.Second
 		server.Break(deepgramtest.Fault{Kind: deepgramtest.Refuse, Status: 500, Times: 4})
 		// The tries are at 0, 0.1, 0.6, 2.6 and 7.6 s; 7.6 s are 380 frames.
-		got, err := call(t.Context(), t, config, func(m *mouth) {
-			m.silent(6 * time.Second)
-			m.speak(time.Second)
-			m.silent(2 * time.Second)
+		got, err := call(t.Context(), t, config, func(m *linetest.Mouth) {
+			m.Silent(6 * time.Second)
+			m.Speak(time.Second)
+			m.Silent(2 * time.Second)
 		})
 		if err != nil {
 			t.Fatalf("recognise: %v", err)
 		}
-		finals := only(got, stt.Final)
-		want := []heard{{7600 * ms, stt.Event{Kind: stt.Final, Text: hub, Confidence: 0.99, Start: 6 * time.Second, End: 7 * time.Second}}}
+		finals := linetest.Only(got, stt.Final)
+		want := []linetest.Heard{{At: 7600 * ms, Event: stt.Event{Kind: stt.Final, Text: hub, Confidence: 0.99, Start: 6 * time.Second, End: 7 * time.Second}}}
 		if diff := cmp.Diff(want, finals); diff != "" {
 			t.Fatalf("finals (-want +got):\n%s", diff)
 		}

@@ -10,6 +10,7 @@ import (
 	"headstart/turn/stt"
 	"headstart/turn/stt/deepgram/deepgramtest"
 	"headstart/turn/stt/line"
+	"headstart/turn/stt/line/linetest"
 )
 
 func TestRefusals(t *testing.T) {
@@ -39,14 +40,14 @@ func TestBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, config := fake(t, horario)
 		server.Break(deepgramtest.Fault{Kind: deepgramtest.Refuse, Status: 500, Times: 3})
-		got, err := call(t.Context(), t, config, func(m *mouth) {
+		got, err := call(t.Context(), t, config, func(m *linetest.Mouth) {
 			once(m)
-			m.silent(2 * time.Second)
+			m.Silent(2 * time.Second)
 		})
 		if err != nil {
 			t.Fatalf("recognise: %v", err)
 		}
-		again := only(got, stt.Reconnected)
+		again := linetest.Only(got, stt.Reconnected)
 		if len(again) != 1 || again[0].At != 2600*ms {
 			t.Fatalf("reconnected %v, want once, at 2.6s", again)
 		}
@@ -54,8 +55,8 @@ func TestBacksOff(t *testing.T) {
 		if !ok || lost.Tries != 3 || lost.Dropped != 0 {
 			t.Fatalf("reconnected because of %v, want 3 tries and no audio dropped", again[0].Err)
 		}
-		if said(got) != hub {
-			t.Fatalf("heard %q, want %q", said(got), hub)
+		if linetest.Said(got) != hub {
+			t.Fatalf("heard %q, want %q", linetest.Said(got), hub)
 		}
 	})
 }
@@ -66,7 +67,7 @@ func TestGivesUp(t *testing.T) {
 		server, config := fake(t, horario)
 		server.Break(deepgramtest.Fault{Kind: deepgramtest.Refuse, Status: 503})
 		began := time.Now()
-		_, err := call(t.Context(), t, config, func(m *mouth) { m.silent(2 * time.Minute) })
+		_, err := call(t.Context(), t, config, func(m *linetest.Mouth) { m.Silent(2 * time.Minute) })
 		refusal, ok := errors.AsType[*line.Refusal](err)
 		if !ok || !refusal.Retryable() {
 			t.Fatalf("recognise: %v, want the last refusal", err)

@@ -142,7 +142,7 @@ func (l *Line) listen(ctx context.Context, kept *tape, hear func(stt.Event)) err
 		case !retryable(err):
 			return fmt.Errorf("listen with %s: %w", l.vendor.Name, err)
 		}
-		if s.alive() || time.Since(began) > giveUp {
+		if s.steady() || time.Since(began) > giveUp {
 			down = outage{}
 		}
 		down.add(err)
@@ -156,7 +156,7 @@ func (l *Line) listen(ctx context.Context, kept *tape, hear func(stt.Event)) err
 	}
 }
 
-// outage is a run of failures without a message in between.
+// outage is a run of failures without a steady connection in between.
 type outage struct {
 	since time.Time // the first failure
 	tries int

@@ -210,8 +210,13 @@ func (s *session) over(ctx context.Context, err error) error {
 	return fmt.Errorf("read results: %w", err)
 }
 
-// alive tells whether the server said anything that makes sense.
-func (s *session) alive() bool { return s.heardAt.Load() > 0 }
+// steadyAfter is how long a connection has to last before its loss is a new
+// trouble and not the last one again.
+const steadyAfter = time.Second
+
+// steady tells whether the connection worked for a while: the server said
+// something that makes sense, and did not fail at once.
+func (s *session) steady() bool { return s.heardAt.Load() > 0 && time.Since(s.opened) >= steadyAfter }
 
 // send writes what the tape has to give, and keeps the connection alive
 // when it has nothing.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,7 +26,8 @@ const (
 type connection struct {
 	server  *Server
 	conn    *websocket.Conn
-	ear     *ear
+	speaks  protocol
+	script  *track
 	tag     string
 	opened  time.Time
 	fed     time.Time // when audio or a KeepAlive last came
@@ -41,31 +43,55 @@ type incoming struct {
 	err  error
 }
 
+// protocol is what one version of the API answers with. It is a pure step, told
+// the time.
+type protocol interface {
+	// hear takes audio.
+	hear(now time.Time, pcm []int16) []any
+	// tick takes a moment in which nothing came.
+	tick(now time.Time) []any
+	// control takes a control message; over ends the connection well.
+	control(kind string, message []byte) (answer []any, over bool)
+}
+
 // serve upgrades and runs a connection to its end.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	conn, err := websocket.Accept(w, r, nil)
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, speak func(q url.Values, script *track) protocol) {
+	c := &connection{server: s}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{OnPingReceived: c.pinged})
 	if err != nil {
 		return // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
 	conn.SetReadLimit(1 << 20)
 	q := r.URL.Query()
-	rate, _ := strconv.Atoi(q.Get("sample_rate"))              // wrong has looked
-	utteranceEnd, _ := strconv.Atoi(q.Get("utterance_end_ms")) // none is none
 	s.note(func(r *Record) {
 		r.Connections++
 		r.Queries = append(r.Queries, q)
 	})
-	c := &connection{server: s, conn: conn, tag: q.Get("tag"), opened: time.Now(), fed: time.Now()}
-	c.ear = &ear{
-		script: s.take(c.tag), rate: rate, segmentAfter: s.script.SegmentAfter,
+	c.conn, c.tag, c.opened, c.fed = conn, q.Get("tag"), time.Now(), time.Now()
+	c.script = s.take(c.tag)
+	c.speaks = speak(q, c.script)
+	c.run(r.Context())
+	s.note(func(r *Record) { r.Overruns += c.script.overruns })
+	c.script.overruns = 0
+	if c.struck.Kind != "" {
+		s.leave(c.tag, c.script)
+	}
+}
+
+// nova speaks v1.
+func (s *Server) nova(q url.Values, script *track) protocol {
+	rate, _ := strconv.Atoi(q.Get("sample_rate"))              // wrong has looked
+	utteranceEnd, _ := strconv.Atoi(q.Get("utterance_end_ms")) // none is none
+	return &ear{
+		script: script, rate: rate, segmentAfter: s.script.SegmentAfter, opened: time.Now(),
 		utteranceEnd: time.Duration(utteranceEnd) * time.Millisecond,
 	}
-	c.run(r.Context())
-	s.note(func(r *Record) { r.Overruns += c.ear.overruns })
-	if c.struck.Kind != "" {
-		s.leave(c.tag, c.ear.script)
-	}
+}
+
+func (c *connection) pinged(context.Context, []byte) bool {
+	c.server.note(func(r *Record) { r.Pings++ })
+	return true
 }
 
 func (c *connection) run(ctx context.Context) {
@@ -111,7 +137,7 @@ func (c *connection) read(ctx context.Context, frames chan<- incoming) {
 func (c *connection) beat(ctx context.Context) bool {
 	now := time.Now()
 	if c.struck.Kind == "" {
-		if f, ok := c.server.fault(c.opened, Drop, Close, Mute, Stall, Garbage); ok {
+		if f, ok := c.server.fault(c.opened, Drop, Close, Mute, Stall, Garbage, Fail); ok {
 			c.struck = f
 		}
 	}
@@ -124,6 +150,9 @@ func (c *connection) beat(ctx context.Context) bool {
 			code = int(websocket.StatusInternalError)
 		}
 		_ = c.conn.Close(websocket.StatusCode(code), "NET-0000: internal error") // it is to break
+		return false
+	case Fail:
+		c.say(ctx, []any{failure{Type: "Error", SequenceID: 0, Code: "INTERNAL_SERVER_ERROR", Description: "scripted"}})
 		return false
 	case Stall:
 		c.stalled.Store(true)
@@ -138,7 +167,7 @@ func (c *connection) beat(ctx context.Context) bool {
 		_ = c.conn.Close(websocket.StatusInternalError, "NET-0001: no audio within the timeout") // it ends anyway
 		return false
 	}
-	return c.say(ctx, c.ear.tick(now))
+	return c.say(ctx, c.speaks.tick(now))
 }
 
 func (c *connection) babble(ctx context.Context, now time.Time) bool {
@@ -167,7 +196,7 @@ func (c *connection) receive(ctx context.Context, frame incoming) bool {
 	if c.struck.Kind != "" {
 		return true
 	}
-	return c.say(ctx, c.ear.hear(time.Now(), decode(frame.data)))
+	return c.say(ctx, c.speaks.hear(time.Now(), decode(frame.data)))
 }
 
 func (c *connection) control(ctx context.Context, data []byte) bool {
@@ -183,21 +212,14 @@ func (c *connection) control(ctx context.Context, data []byte) bool {
 	if c.struck.Kind != "" {
 		return true
 	}
-	switch message.Type {
-	case "Finalize":
-		return c.say(ctx, c.ear.finalize())
-	case "CloseStream":
-		c.goodbye(ctx)
+	answer, over := c.speaks.control(message.Type, data)
+	if !c.say(ctx, answer) {
 		return false
 	}
-	return true
-}
-
-func (c *connection) goodbye(ctx context.Context) {
-	last := closing{Type: "Metadata", TransactionKey: "deprecated", RequestID: requestID, Created: c.opened.UTC().Format(time.RFC3339Nano), Duration: c.ear.heard.Seconds(), Channels: 1}
-	if c.say(ctx, append(c.ear.close(), last)) {
+	if over {
 		_ = c.conn.Close(websocket.StatusNormalClosure, "") // the client may have gone first
 	}
+	return !over
 }
 
 func (c *connection) say(ctx context.Context, messages []any) bool {

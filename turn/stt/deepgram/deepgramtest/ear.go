@@ -17,9 +17,10 @@ const (
 // -40 dBFS.
 const loud = 327
 
-// ear hears the audio of one connection: a pure step, told the time.
+// ear hears the audio of one connection of v1: a pure step, told the time.
 type ear struct {
 	script       *track
+	opened       time.Time
 	rate         int           // samples a second
 	segmentAfter time.Duration // see Script
 	utteranceEnd time.Duration // 0 = not asked for
@@ -34,7 +35,6 @@ type ear struct {
 	interim  time.Duration // when the next interim is due
 	owed     time.Duration // when an utterance end is due; 0 = none is
 	lastWord time.Duration
-	overruns int // stretches for which the script had no text
 }
 
 // hear takes audio and tells what Deepgram would say of it.
@@ -72,9 +72,7 @@ func (e *ear) window(now time.Time, pcm []int16) []any {
 
 func (e *ear) start(at time.Duration) any {
 	e.speaking, e.onset, e.interim, e.owed = true, at, at+interimEvery, 0
-	if _, ok := e.script.utterance(); !ok {
-		e.overruns++
-	}
+	e.script.begin()
 	return speechStarted{Type: "SpeechStarted", Channel: []int{0}, Timestamp: at.Seconds()}
 }
 
@@ -115,6 +113,21 @@ func (e *ear) tick(now time.Time) []any {
 		return e.final(e.script.rest(), true, false)
 	}
 	return nil
+}
+
+// control answers a control message.
+func (e *ear) control(kind string, _ []byte) (answer []any, over bool) {
+	switch kind {
+	case "Finalize":
+		return e.finalize(), false
+	case "CloseStream":
+		last := closing{
+			Type: "Metadata", TransactionKey: "deprecated", RequestID: requestID,
+			Created: e.opened.UTC().Format(time.RFC3339Nano), Duration: e.heard.Seconds(), Channels: 1,
+		}
+		return append(e.close(), last), true
+	}
+	return nil, false
 }
 
 // finalize answers a Finalize: everything once the silence is long enough, else

@@ -20,9 +20,10 @@ const (
 	Mute    Kind = "mute"    // read the audio, say nothing
 	Stall   Kind = "stall"   // stop reading
 	Garbage Kind = "garbage" // say what is not the protocol's
+	Fail    Kind = "error"   // give up with an Error message
 )
 
-var kinds = []Kind{Refuse, Hang, Drop, Close, Mute, Stall, Garbage}
+var kinds = []Kind{Refuse, Hang, Drop, Close, Mute, Stall, Garbage, Fail}
 
 // Fault is one thing that goes wrong with a connection. Refuse and Hang strike
 // new connections; the others strike open ones too.

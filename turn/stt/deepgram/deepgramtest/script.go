@@ -60,6 +60,15 @@ type track struct {
 	next   int           // the utterance that the present or next stretch says
 	words  int           // words of it that are final
 	heard  time.Duration // how much of it earlier finals covered
+
+	overruns int // stretches for which the script had no text
+}
+
+// begin notes that a stretch begins.
+func (t *track) begin() {
+	if _, ok := t.utterance(); !ok {
+		t.overruns++
+	}
 }
 
 // utterance is what is being said; false when the script has no more.

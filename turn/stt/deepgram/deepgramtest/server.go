@@ -1,9 +1,9 @@
-// Package deepgramtest is a server that speaks Deepgram's v1/listen from a
-// script, for tests and for demonstrations without an account. It owns the
-// protocol: the query and the key are checked, energy in the audio is
-// answered with the script's words as they become known, KeepAlive, Finalize
-// and CloseStream do what they do at Deepgram, and a connection without audio or
-// KeepAlive for 10 s is closed with 1011. It never listens to what is said.
+// Package deepgramtest is a server that speaks Deepgram's v1/listen (Nova) and
+// v2/listen (Flux) from a script, for tests and for demonstrations without an
+// account. It owns the protocols: the query and the key are checked, energy in
+// the audio is answered with the script's words as they become known, the
+// control messages do what they do at Deepgram, and a connection without audio
+// or KeepAlive for 10 s is closed with 1011. It never listens to what is said.
 //
 // It fails on purpose when told to (Break, or POST /fakes/stt), and keeps
 // a Record of what it was sent.
@@ -30,6 +30,9 @@ type Script struct {
 	// SegmentAfter freezes the words known so far after this much speech, as
 	// Deepgram does with long turns. 0 means one final a stretch.
 	SegmentAfter time.Duration
+	// EndOfTurn is how long after its energy v2 ends a turn. 0 means 150 ms,
+	// when v1 sends its final.
+	EndOfTurn time.Duration
 	// Key is the key that is let in; any when empty.
 	Key string
 }
@@ -40,12 +43,13 @@ type Record struct {
 	Refused     int          `json:"refused"`     // and otherwise
 	AudioBytes  int64        `json:"audio_bytes"`
 	Control     []string     `json:"control"` // the control messages, in order
+	Pings       int          `json:"pings"`
 	Queries     []url.Values `json:"queries"` // one a connection
 	Overruns    int          `json:"overruns"`
 	Complaints  []string     `json:"complaints"` // what Deepgram would not have liked
 }
 
-// Server is the fake, an http.Handler of /v1/listen and /fakes/stt.
+// Server is the fake, an http.Handler of /v1/listen, /v2/listen and /fakes/stt.
 type Server struct {
 	script Script
 	mux    *http.ServeMux
@@ -62,7 +66,8 @@ type Server struct {
 // New makes a server.
 func New(script Script) *Server {
 	s := &Server{script: script, mux: http.NewServeMux(), done: make(chan struct{}), broken: map[string][]*track{}}
-	s.mux.HandleFunc("/v1/listen", s.listen)
+	s.mux.HandleFunc("/v1/listen", func(w http.ResponseWriter, r *http.Request) { s.listen(w, r, s.wrong, s.nova) })
+	s.mux.HandleFunc("/v2/listen", func(w http.ResponseWriter, r *http.Request) { s.listen(w, r, s.wrongFlux, s.flux) })
 	s.mux.HandleFunc("/fakes/stt", s.control)
 	return s
 }
@@ -127,7 +132,7 @@ func (s *Server) leave(tag string, place *track) {
 }
 
 // listen serves one handshake and its connection.
-func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
+func (s *Server) listen(w http.ResponseWriter, r *http.Request, wrong func(*http.Request) (int, string), speak func(url.Values, *track) protocol) {
 	if !s.enter() {
 		http.Error(w, "closed", http.StatusServiceUnavailable)
 		return
@@ -145,12 +150,12 @@ func (s *Server) listen(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, f.Status)
 		return
 	}
-	if status, message := s.wrong(r); status != 0 {
+	if status, message := wrong(r); status != 0 {
 		s.note(func(r *Record) { r.Complaints = append(r.Complaints, message) })
 		s.refuse(w, status)
 		return
 	}
-	s.serve(w, r)
+	s.serve(w, r, speak)
 }
 
 // wrong tells what is wrong with a handshake; 0 when nothing is.

@@ -1,5 +1,7 @@
 package deepgramtest
 
+import "encoding/json"
+
 // The messages of the server, as Deepgram writes them. They are written apart
 // from the client's reading of them, so that one mistake cannot hide the other.
 
@@ -65,4 +67,48 @@ type refusal struct {
 	Code      string `json:"err_code"`
 	Message   string `json:"err_msg"`
 	RequestID string `json:"request_id"`
+}
+
+// failure is how both versions give up.
+type failure struct {
+	Type        string `json:"type"`
+	SequenceID  int    `json:"sequence_id"`
+	Code        string `json:"code"`
+	Description string `json:"description"`
+}
+
+type connected struct {
+	Type       string `json:"type"`
+	RequestID  string `json:"request_id"`
+	SequenceID int    `json:"sequence_id"`
+}
+
+type turnInfo struct {
+	Type       string     `json:"type"`
+	RequestID  string     `json:"request_id"`
+	SequenceID int        `json:"sequence_id"`
+	Event      string     `json:"event"`
+	Turn       int        `json:"turn_index"`
+	From       float64    `json:"audio_window_start"`
+	Until      float64    `json:"audio_window_end"`
+	Transcript string     `json:"transcript"`
+	Words      []fluxWord `json:"words"`
+	Confidence float64    `json:"end_of_turn_confidence"`
+	Languages  []string   `json:"languages,omitempty"`
+}
+
+type fluxWord struct {
+	Word       string  `json:"word"`
+	Confidence float64 `json:"confidence"`
+	Start      float64 `json:"start"`
+	End        float64 `json:"end"`
+}
+
+type configured struct {
+	Type       string          `json:"type"`
+	RequestID  string          `json:"request_id"`
+	SequenceID int             `json:"sequence_id"`
+	Thresholds json.RawMessage `json:"thresholds,omitempty"`
+	Keyterms   []string        `json:"keyterms,omitempty"`
+	Hints      []string        `json:"language_hints,omitempty"`
 }
