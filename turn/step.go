@@ -19,6 +19,9 @@ func (s *state) step(now time.Duration, o occurrence) []action {
 	s.expire()
 	s.advance()
 	s.settleStates()
+	if s.left {
+		s.do(leave{*s.closing}) // last, after all that is still to be told
+	}
 	return s.actions
 }
 
@@ -99,12 +102,11 @@ func (s *state) advance() {
 	if s.closing != nil {
 		if s.reply == nil {
 			s.left = true
-			s.do(leave{*s.closing})
 		}
 		return
 	}
 	switch {
-	case s.reply != nil:
+	case s.reply != nil || !s.started && s.farewell == nil: // nobody would hear an answer yet
 	case s.farewell != nil:
 		s.goodbye()
 		if s.closing != nil {
@@ -154,8 +156,8 @@ func (s *state) onHeard(ev stt.Event) {
 	case stt.SpeechStarted:
 		s.deaf = false
 	case stt.TurnResumed:
-		if s.turn != nil {
-			s.turn.eager = false
+		if t := s.turn; t != nil && t.eager {
+			t.eager, t.interim, t.finals = false, t.text(), nil // its next interim carries the whole turn again
 			s.dropDraft("the caller spoke on")
 		}
 	case stt.EndOfSpeech:

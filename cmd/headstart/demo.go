@@ -35,6 +35,7 @@ type demoOptions struct {
 	noEarly    bool
 	compare    bool
 	web        bool
+	listen     string // where the page is served
 	verbose    bool
 }
 
@@ -65,6 +66,7 @@ any other, chosen in the agent files under testdata/agents.`,
 	f.BoolVar(&o.noEarly, "no-early", false, "start lookups at the end of the turn")
 	f.BoolVar(&o.compare, "compare", false, "make the calls a second time with --no-early, and show both")
 	f.BoolVar(&o.web, "web", false, "serve a page to talk to the agent, until interrupted")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "address of the page; port 0 takes a free one")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the worker's log")
 	return cmd
 }
@@ -139,7 +141,9 @@ func (st *stage) openSamples() error {
 		return err
 	}
 	for i := range st.agents {
-		st.agents[i].STT.Options = map[string]any{"dir": filepath.Join(samples, "calls")}
+		if st.agents[i].STT.Provider == "replay" {
+			st.agents[i].STT.Options = map[string]any{"dir": filepath.Join(samples, "calls")}
+		}
 		st.agents[i].Embedder.Options = map[string]any{"delay_ms": st.options.embedMS}
 	}
 	st.scripts, err = demo.LoadScripts(filepath.Join(samples, "calls"), demoCalls...)
