@@ -17,6 +17,9 @@ import (
 const asMain = "HEADSTART_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
+	if _, ok := os.LookupEnv("HEADSTART_HEALTH_ADDR"); !ok {
+		os.Setenv("HEADSTART_HEALTH_ADDR", healthOff) // no test takes a fixed port
+	}
 	if os.Getenv(asMain) != "" {
 		main()
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,6 +16,8 @@ import (
 	"headstart/worker"
 	"headstart/worker/calllog"
 	"headstart/worker/dispatch"
+	"headstart/worker/health"
+	"headstart/worker/load"
 	"headstart/worker/room"
 )
 
@@ -24,6 +27,8 @@ type server struct {
 	log      *zap.Logger
 	db       *sqlite.DB
 	book     *calllog.Book
+	meter    *load.Meter
+	health   *health.Server // nil when it is turned off
 	worker   *worker.Worker
 	client   *dispatch.Client
 }
@@ -33,11 +38,15 @@ type server struct {
 func openServer(ctx context.Context, s settings, agents []worker.Agent, early bool, log *zap.Logger) (*server, error) {
 	room.SilenceSDK()
 	srv := &server{settings: s, log: log}
-	if err := srv.openLogs(ctx); err != nil {
-		return nil, errors.Join(err, srv.close())
-	}
-	if err := srv.openWorker(ctx, agents, early); err != nil {
-		return nil, errors.Join(err, srv.close())
+	for _, open := range []func() error{
+		func() error { return srv.openLogs(ctx) },
+		srv.openMeter,
+		func() error { return srv.openHealth(ctx) },
+		func() error { return srv.openWorker(ctx, agents, early) },
+	} {
+		if err := open(); err != nil {
+			return nil, errors.Join(err, srv.close())
+		}
 	}
 	return srv, nil
 }
@@ -95,6 +104,10 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 	cfg := worker.Config{
 		URL: srv.settings.url, APIKey: srv.settings.apiKey, APISecret: srv.settings.apiSecret,
 		MaxCalls: srv.settings.maxCalls, Region: srv.settings.region,
+		LoadThreshold: srv.settings.loadThreshold, CPU: srv.meter.Load,
+	}
+	if srv.health != nil {
+		cfg.Observe = srv.health.Observe
 	}
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err
@@ -107,14 +120,18 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 }
 
 // serve takes calls until ctx ends, then drains; when now ends too, it ends
-// the calls that are left. The logs are shipped to the end.
+// the calls that are left. The logs are shipped, and health is told, to the end.
 func (srv *server) serve(ctx, now context.Context) error {
 	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx)) // until the last call is sealed
 	defer stopShipping()
 	shipped := make(chan error, 1)
 	go func() { shipped <- srv.book.Run(shipping) }()
+	var beside sync.WaitGroup
+	beside.Go(func() { srv.measure(shipping) })
+	beside.Go(func() { srv.tellHealth(shipping) })
 	err := srv.worker.Serve(ctx, now, srv.client, srv.settings.drain)
 	stopShipping()
+	beside.Wait()
 	if shipErr := <-shipped; shipErr != nil && !errors.Is(shipErr, context.Canceled) {
 		err = errors.Join(err, shipErr)
 	}
@@ -123,6 +140,9 @@ func (srv *server) serve(ctx, now context.Context) error {
 
 func (srv *server) close() error {
 	var errs []error
+	if srv.health != nil {
+		errs = append(errs, srv.health.Close())
+	}
 	if srv.book != nil {
 		errs = append(errs, srv.book.Close())
 	}

@@ -25,6 +25,9 @@ type settings struct {
 	models                 string   // where the weights are
 	region                 string   // of numbers without a country prefix
 	maxCalls               int
+	loadThreshold          float64
+	cpus                   float64 // that the process may use; 0 asks its cgroup
+	healthAddr             string  // "" and "off" are nowhere
 	drain                  time.Duration
 	lookupBudget           time.Duration
 
@@ -34,15 +37,16 @@ type settings struct {
 // settingsFromEnv reads every variable that a worker knows.
 func settingsFromEnv() (settings, error) {
 	budget, err := milliseconds("HEADSTART_VOICE_LOOKUP_BUDGET_MS")
+	cpus, cpusErr := processors()
 	return settings{
 		url: os.Getenv("LIVEKIT_URL"), apiKey: os.Getenv("LIVEKIT_API_KEY"), apiSecret: os.Getenv("LIVEKIT_API_SECRET"),
 		agentName: os.Getenv("LIVEKIT_AGENT_NAME"),
 		data:      envOr("HEADSTART_DATA", ".headstart"),
 		models:    envOr("HEADSTART_MODELS", defaultModels()),
 		region:    os.Getenv("HEADSTART_REGION"),
-		drain:     time.Hour, lookupBudget: budget,
+		drain:     time.Hour, lookupBudget: budget, cpus: cpus,
 		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"),
-	}, err
+	}, errors.Join(err, cpusErr)
 }
 
 func envOr(name, otherwise string) string {
@@ -81,6 +85,8 @@ func (s *settings) workerFlags(cmd *cobra.Command) {
 	f.StringVar(&s.agentName, "agent-name", s.agentName, "name for explicit dispatch; without one the worker joins every new room (LIVEKIT_AGENT_NAME)")
 	f.StringVar(&s.data, "data", s.data, "`DIR` of the log and its spools (HEADSTART_DATA)")
 	f.IntVar(&s.maxCalls, "max-calls", s.maxCalls, "calls at once; 0 is 8 for each core")
+	f.Float64Var(&s.loadThreshold, "load-threshold", s.loadThreshold, "processor load of this process at which calls are refused, above 0; 1 refuses none")
+	f.StringVar(&s.healthAddr, "health-addr", s.healthAddr, "`ADDRESS` of /, /ready, /worker and /metrics; off is nowhere (HEADSTART_HEALTH_ADDR)")
 	f.DurationVar(&s.drain, "drain-timeout", s.drain, "how long calls may go on after the first SIGTERM")
 	f.StringVar(&s.region, "region", s.region, "country of callers' numbers without a prefix, such as ES (HEADSTART_REGION)")
 }
@@ -107,7 +113,8 @@ func (s settings) fields() []zap.Field {
 		zap.String("version", version), zap.String("livekit_url", s.url), zap.String("livekit_api_key", mask(s.apiKey)),
 		zap.String("livekit_api_secret", mask(s.apiSecret)), zap.String("agent_name", s.agentName),
 		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("models", s.models),
-		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls), zap.Duration("drain_timeout", s.drain),
+		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls),
+		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.Duration("drain_timeout", s.drain),
 		zap.Duration("lookup_budget", s.lookupBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
 	}

@@ -22,7 +22,8 @@ func startCommand() *cobra.Command {
 		Short: "Serve agents in production, with JSON logs",
 		Long: `Registers with the LiveKit server of LIVEKIT_URL, LIVEKIT_API_KEY and
 LIVEKIT_API_SECRET, and takes calls. The first SIGTERM refuses new calls and lets
-the others finish; a second one ends them.`,
+the others finish; a second one ends them. When LiveKit stays unreachable for
+every try, the process ends with 1 once its last call is over.`,
 		Example: `  headstart start --agent clinica.yaml --base clinica-norte=./knowledge
   LIVEKIT_AGENT_NAME=recepcion headstart start --agent clinica.yaml --max-calls 40`,
 		Args: noArguments,
@@ -38,7 +39,7 @@ the others finish; a second one ends them.`,
 			return s.serve(cmd.Context(), log)
 		},
 	}
-	return s.withEnv(cmd)
+	return s.withEnv(cmd, settings{healthAddr: defaultHealthAddr, loadThreshold: 0.7})
 }
 
 func devCommand() *cobra.Command {
@@ -76,14 +77,15 @@ of its own on loopback, and prints what a client needs to reach it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "log everything")
-	return s.withEnv(cmd)
+	return s.withEnv(cmd, settings{healthAddr: healthOff, loadThreshold: 1}) // it shares the machine with whoever changes it
 }
 
-// withEnv fills the settings from the environment and adds the flags, whose
-// defaults they are.
-func (s *settings) withEnv(cmd *cobra.Command) *cobra.Command {
+// withEnv fills the settings from the environment, and those that differ
+// between commands from defaults, and adds the flags, whose defaults they are.
+func (s *settings) withEnv(cmd *cobra.Command, defaults settings) *cobra.Command {
 	var err error
 	*s, err = settingsFromEnv()
+	s.healthAddr, s.loadThreshold = healthAddrOr(defaults.healthAddr), defaults.loadThreshold
 	s.workerFlags(cmd)
 	if err != nil {
 		cmd.PreRunE = func(*cobra.Command, []string) error { return err }

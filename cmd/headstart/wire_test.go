@@ -50,7 +50,7 @@ func newWire(t *testing.T, faults map[string]string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings{url: live.URL, apiKey: live.APIKey, apiSecret: live.APISecret, agentName: t.Name(), data: t.TempDir(), models: t.TempDir(), drain: 10 * time.Second}
+	s := settings{url: live.URL, apiKey: live.APIKey, apiSecret: live.APISecret, agentName: t.Name(), data: t.TempDir(), models: t.TempDir(), drain: 10 * time.Second, loadThreshold: 1}
 	if w.srv, err = openServer(t.Context(), s, []worker.Agent{agent}, true, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
