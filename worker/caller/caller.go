@@ -22,7 +22,6 @@ import (
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"go.uber.org/zap"
 
-	"headstart/worker/room/audio"
 	"headstart/worker/room/line"
 	"headstart/worker/room/stream"
 )
@@ -54,6 +53,8 @@ type Config struct {
 	Identity               string // empty: made up
 	Name                   string
 	Kind                   Kind
+	// Outbound says that we called: the call has no dispatch rule. Kind Phone only.
+	Outbound bool
 	// Number and Trunk are the caller's telephone number and the one that was
 	// called, in E.164. Kind Phone only; an empty Number is a hidden one.
 	Number, Trunk string
@@ -62,6 +63,8 @@ type Config struct {
 	Metadata   string // the participant's own
 	// CanUpdateMetadata lets the caller write their own metadata and attributes.
 	CanUpdateMetadata bool
+	// Announce says that a recording of what was said before will be sent: see Recorded.
+	Announce bool
 	// AgentName asks for this agent as the room is made; JobMetadata is what its
 	// job is given. Neither does anything in a room that exists already.
 	AgentName, JobMetadata string
@@ -121,10 +124,6 @@ func Dial(ctx context.Context, config Config) (*Caller, error) {
 		return nil, err
 	}
 	config = config.complete()
-	encoder, err := audio.NewEncoder()
-	if err != nil {
-		return nil, err
-	}
 	token, err := config.token()
 	if err != nil {
 		return nil, err
@@ -137,7 +136,9 @@ func Dial(ctx context.Context, config Config) (*Caller, error) {
 		memory: newMemory(config.Noise, config.Keep),
 	}
 	c.outbox = line.NewOutbox(c.left)
-	c.voice = newVoice(encoder, func(packet []byte, slot int64) error { return c.track.Send(packet, slot) })
+	if c.voice, err = newVoice(func(packet []byte, slot int64) error { return c.track.Send(packet, slot) }); err != nil {
+		return nil, err
+	}
 	c.sdk = lksdk.NewRoom(c.callbacks())
 	if err := stream.Tap(c.sdk, stream.Ears{Text: c.hearText}); err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func Dial(ctx context.Context, config Config) (*Caller, error) {
 	if err := c.sdk.JoinWithContextAndToken(ctx, config.URL, token); err != nil {
 		return nil, fmt.Errorf("dial: %w", errors.Join(err, context.Cause(ctx), c.disconnect()))
 	}
-	if c.track, err = line.Publish(ctx, c.sdk, "microphone"); err != nil {
+	if err := c.publish(ctx); err != nil {
 		return nil, fmt.Errorf("dial: %w", errors.Join(err, c.disconnect()))
 	}
 	return c, nil
@@ -193,14 +194,15 @@ func (c Config) kind() livekit.ParticipantInfo_Kind {
 	return livekit.ParticipantInfo_STANDARD
 }
 
-// attributes are those that LiveKit's SIP service sets on an inbound call that
-// was answered.
+// attributes are those that LiveKit's SIP service sets on a call that was answered.
 func (c Config) attributes() map[string]string {
 	attributes := map[string]string{}
 	if c.Kind == Phone {
 		attributes["sip.callID"] = guid.New("SCL_")
 		attributes["sip.callStatus"] = "active"
-		attributes["sip.ruleID"] = guid.New("SDR_")
+		if !c.Outbound {
+			attributes["sip.ruleID"] = guid.New("SDR_")
+		}
 		attributes["sip.trunkPhoneNumber"] = c.Trunk
 		if c.Number != "" {
 			attributes["sip.phoneNumber"] = c.Number

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"github.com/pion/webrtc/v4"
 
@@ -34,6 +35,14 @@ type Transcript struct {
 	At       time.Time
 }
 
+// Key is a key that somebody in the room pressed, an agent in a menu for one.
+type Key struct {
+	Identity string
+	Digit    string
+	Code     uint32 // the event's, of RFC 4733
+	At       time.Time
+}
+
 // Closed says why the room is gone: LiveKit's name for it. It is the last event.
 type Closed struct{ Reason string }
 
@@ -41,6 +50,7 @@ func (AgentJoined) event() {}
 func (AgentLeft) event()   {}
 func (AgentState) event()  {}
 func (Transcript) event()  {}
+func (Key) event()         {}
 func (Closed) event()      {}
 
 // The topics and attributes of agents' text.
@@ -81,6 +91,11 @@ func (c *Caller) callbacks() *lksdk.RoomCallback {
 			OnTrackSubscribed: func(track *webrtc.TrackRemote, _ *lksdk.RemoteTrackPublication, p *lksdk.RemoteParticipant) {
 				if isAgent(p) && track.Kind() == webrtc.RTPCodecTypeAudio {
 					put(heardTrack{track: track, identity: p.Identity()})
+				}
+			},
+			OnDataPacket: func(packet lksdk.DataPacket, from lksdk.DataReceiveParams) {
+				if key, ok := packet.(*livekit.SipDTMF); ok {
+					put(Key{Identity: from.SenderIdentity, Digit: key.GetDigit(), Code: key.GetCode(), At: time.Now()})
 				}
 			},
 			OnAttributesChanged: func(changed map[string]string, p lksdk.Participant) {

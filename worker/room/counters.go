@@ -12,7 +12,8 @@ type Counters struct {
 	Trimmed      int64 // frames dropped to keep the samples on the clock
 	Late         int64 // packets that came after their place had passed, or twice
 	Reordered    int64 // packets that were put back in their place
-	Broken       int64 // packets that did not decode
+	Broken       int64 // packets, and recordings, that did not decode
+	StaleAudio   int64 // recordings of before the call that came too late to be heard
 	DroppedAudio int64 // frames and packets that nobody took in time
 	Unsent       int64 // frames that could not be encoded or written
 	Abandoned    int64 // things that had to be left behind, because they did not end in time
@@ -20,7 +21,7 @@ type Counters struct {
 
 // counts is written by the loops.
 type counts struct {
-	heard, said, lost, concealed, silence, trimmed, late, reordered, broken, dropped, unsent, abandoned atomic.Int64
+	heard, said, lost, concealed, silence, trimmed, late, reordered, undecoded, broken, overflow, stale, dropped, unsent, abandoned atomic.Int64
 }
 
 // Counters tells what the room has done so far.
@@ -28,7 +29,7 @@ func (r *Room) Counters() Counters {
 	c := &r.count
 	return Counters{
 		FramesHeard: c.heard.Load(), FramesSaid: c.said.Load(), FramesLost: c.lost.Load(), Concealed: c.concealed.Load(),
-		Silence: c.silence.Load(), Trimmed: c.trimmed.Load(), Late: c.late.Load(), Broken: c.broken.Load(),
-		DroppedAudio: c.dropped.Load(), Unsent: c.unsent.Load(), Abandoned: c.abandoned.Load() + r.outbox.Abandoned(), Reordered: c.reordered.Load(),
+		Silence: c.silence.Load(), Trimmed: c.trimmed.Load(), Late: c.late.Load(), Broken: c.undecoded.Load() + c.broken.Load(),
+		DroppedAudio: c.dropped.Load() + c.overflow.Load(), StaleAudio: c.stale.Load(), Unsent: c.unsent.Load(), Abandoned: c.abandoned.Load() + r.outbox.Abandoned(), Reordered: c.reordered.Load(),
 	}
 }

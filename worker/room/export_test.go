@@ -52,3 +52,34 @@ func Restart(r *Room) { r.sdk.Simulate(lksdk.SimulateLeaveRequestFullReconnect) 
 
 // Resume breaks the signalling connection.
 func Resume(r *Room) { r.sdk.Simulate(lksdk.SimulateSignalReconnect) }
+
+// Before is what comes before the track.
+type Before struct{ b before }
+
+func (b *Before) Hear(at time.Duration, track string, announced bool) { b.b.hear(at, track, announced) }
+
+func (b *Before) Recorded(at time.Duration, track string, pcm []int16) { b.b.recorded(at, track, pcm) }
+
+func (b *Before) Frame(frame []int16) bool { return b.b.frame(frame) }
+func (b *Before) Tick(at time.Duration)    { b.b.tick(at) }
+func (b *Before) First() []int16           { return b.b.first() }
+func (b *Before) Next()                    { b.b.next() }
+func (b *Before) Stale() int64             { return b.b.stale }
+func (b *Before) Dropped() int64           { return b.b.dropped }
+
+// Hang makes every write of a room hang until release closes.
+func Hang(r *Room, release <-chan struct{}) { r.writer = hanging{release} }
+
+type hanging struct{ release <-chan struct{} }
+
+func (h hanging) PublishDataPacket(lksdk.DataPacket, ...lksdk.DataPublishOption) error {
+	<-h.release
+	return nil
+}
+
+func (h hanging) PublishDTMF(uint32, string) error {
+	<-h.release
+	return nil
+}
+
+func (h hanging) SetAttributes(map[string]string) { <-h.release }

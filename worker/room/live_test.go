@@ -69,6 +69,11 @@ func join(t *testing.T, server *devserver.Server, config room.Config) *agent {
 // unless they are named in skip.
 func next[E room.Event](t *testing.T, a *agent) E {
 	t.Helper()
+	return nextWithin[E](t, a, patience)
+}
+
+func nextWithin[E room.Event](t *testing.T, a *agent, patience time.Duration) E {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
 		select {

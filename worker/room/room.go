@@ -26,7 +26,6 @@ import (
 
 	"github.com/livekit/protocol/logger"
 	lksdk "github.com/livekit/server-sdk-go/v2"
-	"github.com/pion/webrtc/v4"
 	"go.uber.org/zap"
 
 	"headstart/worker/room/audio"
@@ -89,11 +88,12 @@ type Room struct {
 	sdk    *lksdk.Room
 	writer writer
 
-	mailbox *line.Mailbox[any]
-	outbox  *line.Outbox
-	tracks  chan *webrtc.TrackRemote // from the loop to the ear
-	heard   chan []int16
-	events  chan Event
+	mailbox    *line.Mailbox[any]
+	outbox     *line.Outbox
+	tracks     chan heardTrack // from the loop to the ear
+	recordings chan recorded   // so, too
+	heard      chan []int16
+	events     chan Event
 
 	track  *line.Track
 	mouth  *mouth
@@ -126,14 +126,15 @@ func Join(ctx context.Context, config Config) (*Room, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, config.JoinWithin, fmt.Errorf("not joined after %v", config.JoinWithin))
 	defer cancel()
 	r := &Room{
-		config: config, log: config.Log.Named("room"), mailbox: line.NewMailbox[any](), tracks: make(chan *webrtc.TrackRemote, 8),
-		heard: make(chan []int16, heardFrames), events: make(chan Event, 256), left: make(chan struct{}),
+		config: config, log: config.Log.Named("room"), mailbox: line.NewMailbox[any](), tracks: make(chan heardTrack, 8),
+		recordings: make(chan recorded, 4),
+		heard:      make(chan []int16, heardFrames), events: make(chan Event, 256), left: make(chan struct{}),
 	}
 	r.outbox = line.NewOutbox(r.left)
 	r.mouth = newMouth(encoder, func(packet []byte, slot int64) error { return r.track.Send(packet, slot) }, &r.count)
 	r.speech.open = map[string]*segment{}
 	r.sdk = lksdk.NewRoom(r.callbacks())
-	if err := stream.Tap(r.sdk, r.hearText); err != nil {
+	if err := stream.Tap(r.sdk, stream.Ears{Text: r.hearText, Topic: recordingTopic, Recording: func(rec stream.Recording) { r.mailbox.Put(recorded{rec}) }}); err != nil {
 		return nil, err
 	}
 	if err := r.join(ctx); err != nil {
@@ -162,6 +163,11 @@ func (r *Room) Identity() string { return r.sdk.LocalParticipant.Identity() }
 // each 20 ms from the first packet on, losses concealed and pauses filled with
 // silence. It closes when Run returns. Half a second waits for a slow reader,
 // then the oldest frame is dropped.
+//
+// What a visitor's client recorded before the agent was there (its last ten
+// seconds) comes first, as fast as it is read; what the visitor says meanwhile
+// waits behind it, and is dropped only when fourteen seconds wait. A track that
+// announces a recording waits for it, 3 s at most.
 func (r *Room) Audio() <-chan []int16 { return r.heard }
 
 // Events gives what happens in the room, in order. It closes when Run returns;

@@ -40,7 +40,7 @@ func (r *Room) Run(ctx context.Context) error {
 // loop owns the link: it reads notes and hands events on. pending keeps the
 // events that nobody has read yet beyond what the channel holds.
 func (r *Room) loop(ctx context.Context) error {
-	l := &loop{room: r, link: link{want: r.config.Identity}, asked: map[string]bool{}}
+	l := &loop{room: r, link: link{want: r.config.Identity}, asked: map[string]bool{}, met: map[*lksdk.RemoteParticipant]bool{}, missed: map[*lksdk.RemoteParticipant]bool{}}
 	l.welcome()
 	for {
 		l.deliver()
@@ -78,6 +78,9 @@ type loop struct {
 	asked   map[string]bool // the tracks that were subscribed to
 	pending []Event
 	done    bool
+	// The SDK gives each note from a goroutine of its own, so that a participant
+	// may be gone before they have come: missed are those, met are those who are there.
+	met, missed map[*lksdk.RemoteParticipant]bool
 }
 
 // deliver moves events to the channel while it has room.
@@ -107,8 +110,16 @@ func (l *loop) note(note any) {
 	switch n := note.(type) {
 	case joined:
 		l.join(n.participant)
+		if l.missed[n.participant] {
+			delete(l.missed, n.participant)
+			l.depart(n.participant)
+		}
 	case departed:
-		l.tell(l.link.depart(n.participant.Identity(), n.participant.DisconnectReason())...)
+		if !l.met[n.participant] {
+			l.missed[n.participant] = true
+			return
+		}
+		l.depart(n.participant)
 	case published:
 		l.subscribe(n.publication, n.participant.Identity())
 	case subscribed:
@@ -123,6 +134,8 @@ func (l *loop) note(note any) {
 		if l.link.linked(n.identity) {
 			l.tell(Chat{Text: n.text})
 		}
+	case recorded:
+		l.recorded(n)
 	case listened:
 		l.room.mouth.listened()
 		l.tell(Subscribed{})
@@ -136,7 +149,13 @@ func (l *loop) note(note any) {
 	}
 }
 
+func (l *loop) depart(p *lksdk.RemoteParticipant) {
+	delete(l.met, p)
+	l.tell(l.link.depart(p.Identity(), p.DisconnectReason())...)
+}
+
 func (l *loop) join(p *lksdk.RemoteParticipant) {
+	l.met[p] = true
 	l.tell(l.link.join(callerOf(p))...)
 	if !l.link.linked(p.Identity()) {
 		return
@@ -182,10 +201,27 @@ func (l *loop) hear(n subscribed) {
 		return
 	}
 	select {
-	case l.room.tracks <- n.track:
+	case l.room.tracks <- heardTrack{track: n.track, id: n.publication.SID(), announced: announces(n.publication)}:
 		l.room.caller.Store(&callerTrack{identity: n.participant.Identity(), track: n.publication.SID()})
 	default:
 		l.room.log.Warn("too many tracks at once", zap.String("track", n.publication.SID()))
+	}
+}
+
+// announces tells whether a recording belongs to a track.
+func announces(t *lksdk.RemoteTrackPublication) bool {
+	return slices.Contains(t.TrackInfo().GetAudioFeatures(), livekit.AudioTrackFeature_TF_PRECONNECT_BUFFER)
+}
+
+// recorded hands a recording of the caller to the ear.
+func (l *loop) recorded(n recorded) {
+	if !l.link.linked(n.Identity) {
+		return
+	}
+	select {
+	case l.room.recordings <- n:
+	default:
+		l.room.log.Warn("too many recordings at once", zap.Int("bytes", len(n.Bytes)))
 	}
 }
 

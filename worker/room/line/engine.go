@@ -1,0 +1,76 @@
+package line
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+	"unsafe"
+
+	"github.com/livekit/protocol/livekit"
+	lksdk "github.com/livekit/server-sdk-go/v2"
+	"github.com/livekit/server-sdk-go/v2/signalling"
+)
+
+// ErrLayout says that the SDK no longer looks as this package knows it.
+var ErrLayout = errors.New("the SDK's room has changed: its engine is not where it was")
+
+// Drop ends a room as a machine that loses its power does: nobody is told. The
+// SDK has no way to do so but through its private fields; the error and the tests
+// hold it to the version in go.mod. It waits as Leave does.
+func Drop(room *lksdk.Room) error {
+	engine, err := engineOf(room)
+	if err != nil {
+		return fmt.Errorf("drop room: %w", err)
+	}
+	transport, err := transportOf(engine)
+	if err != nil {
+		return fmt.Errorf("drop room: %w", err)
+	}
+	engine.Close()
+	if err := Await(func() error { transport.Close(); return nil }); err != nil {
+		return fmt.Errorf("drop room: %w", err)
+	}
+	deadline := time.NewTimer(Write)
+	defer deadline.Stop()
+	if !settled(room.LocalParticipant, deadline.C) {
+		return fmt.Errorf("drop room: its connections are still open after %v", Write)
+	}
+	return Leave(room) // the line is closed by now: this only tidies up on our side
+}
+
+// Announce tells the server what a published track can do, which the SDK has no
+// words for.
+func Announce(room *lksdk.Room, track string, features ...livekit.AudioTrackFeature) error {
+	engine, err := engineOf(room)
+	if err != nil {
+		return fmt.Errorf("announce track: %w", err)
+	}
+	transport, err := transportOf(engine)
+	if err != nil {
+		return fmt.Errorf("announce track: %w", err)
+	}
+	err = transport.SendMessage(&livekit.SignalRequest{Message: &livekit.SignalRequest_UpdateAudioTrack{
+		UpdateAudioTrack: &livekit.UpdateLocalAudioTrack{TrackSid: track, Features: features},
+	}})
+	if err != nil {
+		return fmt.Errorf("announce track: %w", err)
+	}
+	return nil
+}
+
+func engineOf(room *lksdk.Room) (*lksdk.RTCEngine, error) {
+	field := reflect.ValueOf(room).Elem().FieldByName("engine")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[*lksdk.RTCEngine]() || field.IsNil() {
+		return nil, ErrLayout
+	}
+	return *(**lksdk.RTCEngine)(unsafe.Pointer(field.UnsafeAddr())), nil
+}
+
+func transportOf(engine *lksdk.RTCEngine) (signalling.SignalTransport, error) {
+	field := reflect.ValueOf(engine).Elem().FieldByName("signalTransport")
+	if !field.IsValid() || field.Type() != reflect.TypeFor[signalling.SignalTransport]() || field.IsNil() {
+		return nil, ErrLayout
+	}
+	return *(*signalling.SignalTransport)(unsafe.Pointer(field.UnsafeAddr())), nil
+}
