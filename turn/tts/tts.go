@@ -20,6 +20,20 @@ type Audio struct {
 	Last bool
 }
 
+// Fragmented is what a voice may have beside the methods of turn.Voice.
+type Fragmented interface {
+	// Fragments tells whether the voice sounds right when it is given less than
+	// a sentence at a time. One that does not, since it sets the melody by what
+	// it is given, should get whole sentences.
+	Fragments() bool
+}
+
+// TakesFragments asks a voice; one that does not tell takes them.
+func TakesFragments(voice any) bool {
+	f, tells := voice.(Fragmented)
+	return !tells || f.Fragments()
+}
+
 // PerClause makes a voice of a function that synthesises one clause: it says
 // the clauses one after the other, in order, until the channel closes. say
 // hands audio to emit as it arrives and returns when the clause is whole.

@@ -169,7 +169,7 @@ func TestReconnectHearsEveryTurnOnce(t *testing.T) {
 	}}
 	want := []string{script.Utterances[0].Text, script.Utterances[1].Text}
 	for _, fault := range []deepgramtest.Fault{{Kind: deepgramtest.Drop}, {Kind: deepgramtest.Close, Status: 1011}, {Kind: deepgramtest.Fail}} {
-		for after := time.Duration(0); after < 4800*ms; after += 90 * ms {
+		for after := time.Duration(0); after < 4800*ms; after += 150 * ms {
 			fault.After, fault.Times = after, 1
 			t.Run(fmt.Sprintf("%s after %v", fault.Kind, after), func(t *testing.T) {
 				t.Parallel()

@@ -41,6 +41,9 @@ func (v *Voice) Name() string { return "builtin-robotic-formant" }
 // Rate implements turn.Voice.
 func (v *Voice) Rate() int { return Rate }
 
+// Fragments implements tts.Fragmented: its melody is nothing that could be spoilt.
+func (v *Voice) Fragments() bool { return true }
+
 // Speak implements turn.Voice.
 func (v *Voice) Speak(ctx context.Context, clauses <-chan string, play func(tts.Audio) error) error {
 	return tts.PerClause(ctx, clauses, play, v.say)

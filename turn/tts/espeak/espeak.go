@@ -114,6 +114,11 @@ func (v *Voice) Name() string { return "espeak-ng/" + v.cfg.Voice }
 // Rate is the sample rate of the audio, in hertz.
 func (v *Voice) Rate() int { return Rate }
 
+// Fragments implements tts.Fragmented: the melody is set by the marks inside
+// what it is given, a comma's at a comma, so a clause sounds as it would in its
+// sentence.
+func (v *Voice) Fragments() bool { return true }
+
 // Speak implements turn.Voice.
 func (v *Voice) Speak(ctx context.Context, clauses <-chan string, play func(tts.Audio) error) error {
 	return tts.PerClause(ctx, clauses, play, v.say)

@@ -112,6 +112,10 @@ func (v *Voice) Name() string { return v.cfg.Model + "/" + v.cfg.Voice }
 // Rate is the sample rate of the audio, in hertz.
 func (v *Voice) Rate() int { return v.cfg.Rate }
 
+// Fragments implements tts.Fragmented: the models read on from what is no whole
+// sentence, and the first sound is sooner.
+func (v *Voice) Fragments() bool { return true }
+
 // Close lets idle connections go.
 func (v *Voice) Close() { v.client.CloseIdleConnections() }
 

@@ -244,10 +244,13 @@ func wait(r *http.Request, d time.Duration) bool {
 }
 
 // Tone is the fake's voice: so much of it, as little-endian samples.
-func Tone(d time.Duration) []byte {
-	out := make([]byte, 2*int(d*Rate/time.Second))
+func Tone(d time.Duration) []byte { return ToneAt(d, Rate) }
+
+// ToneAt is the voice at another rate, in hertz.
+func ToneAt(d time.Duration, rate int) []byte {
+	out := make([]byte, 2*int(d*time.Duration(rate)/time.Second))
 	for i := range len(out) / 2 {
-		v := toneRMS * math.Sqrt2 * math.Sin(2*math.Pi*toneHertz*float64(i)/Rate)
+		v := toneRMS * math.Sqrt2 * math.Sin(2*math.Pi*toneHertz*float64(i)/float64(rate))
 		binary.LittleEndian.PutUint16(out[2*i:], uint16(int16(v*math.MaxInt16)))
 	}
 	return out
