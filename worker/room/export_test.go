@@ -6,6 +6,7 @@ import (
 
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
+	"go.uber.org/zap"
 
 	"headstart/worker/room/audio"
 )
@@ -83,3 +84,33 @@ func (h hanging) PublishDTMF(uint32, string) error {
 }
 
 func (h hanging) SetAttributes(map[string]string) { <-h.release }
+
+// Listener is the ear of a room without a track.
+type Listener struct{ l *listener }
+
+// NewListener makes a listener whose track has begun.
+func NewListener() (Listener, error) {
+	decoder, err := audio.NewDecoder()
+	if err != nil {
+		return Listener{}, err
+	}
+	l := &listener{room: &Room{log: zap.NewNop(), heard: make(chan []int16, heardFrames)}}
+	l.ear = audio.NewEar(l.give)
+	l.ear.Track(decoder)
+	return Listener{l}, nil
+}
+
+// Packet hears a packet, and takes what is then there to read.
+func (l Listener) Packet(at time.Duration, ssrc uint32, seq uint16, rtp uint32, payload []byte) ([][]int16, error) {
+	if err := l.l.packet(packet{at: at, ssrc: ssrc, seq: seq, rtp: rtp, payload: payload}); err != nil {
+		return nil, err
+	}
+	var frames [][]int16
+	for len(l.l.room.heard) > 0 {
+		frames = append(frames, <-l.l.room.heard)
+	}
+	return frames, nil
+}
+
+// Heard tells what the ear has done.
+func (l Listener) Heard() audio.Heard { return l.l.ear.Heard() }

@@ -29,12 +29,12 @@ type mouth struct {
 	encoder audio.Encoder
 	send    func(packet []byte, slot int64) error
 	count   *counts
+	space   chan struct{} // one place: rings for a play that waits when something left, or was cut
 
 	lock   sync.Mutex // guards what follows, and the encoder
 	queue  audio.Queue
-	cuts   int           // how many times it was cut
-	space  chan struct{} // closed when something left, or was cut
-	heard  bool          // somebody listens
+	cuts   int  // how many times it was cut
+	heard  bool // somebody listens
 	shut   bool
 	tail   int // frames of silence still to send
 	idle   int // slots since the last packet
@@ -43,7 +43,7 @@ type mouth struct {
 }
 
 func newMouth(encoder audio.Encoder, send func([]byte, int64) error, count *counts) *mouth {
-	return &mouth{encoder: encoder, send: send, count: count, space: make(chan struct{})}
+	return &mouth{encoder: encoder, send: send, count: count, space: make(chan struct{}, 1)}
 }
 
 // play queues speech piece by piece.
@@ -52,38 +52,40 @@ func (m *mouth) play(ctx context.Context, pcm []int16, rate int) error {
 	cuts := m.cuts
 	m.lock.Unlock()
 	for len(pcm) > 0 {
-		taken, wait, err := m.put(pcm, rate, cuts)
+		taken, err := m.put(pcm, rate, cuts)
 		if err != nil {
 			return err
 		}
 		pcm = pcm[taken:]
-		if wait == nil {
+		if taken > 0 {
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-wait:
+		case <-m.space:
 		}
 	}
 	return nil
 }
 
-// put takes what there is room for. When there is none it returns what to wait
-// for; after a cut it takes everything and keeps nothing.
-func (m *mouth) put(pcm []int16, rate, cuts int) (int, <-chan struct{}, error) {
+// put takes what there is room for, and tells how much: 0 is to wait. After a cut
+// it takes everything and keeps nothing. Whoever else waits hears of the end, too.
+func (m *mouth) put(pcm []int16, rate, cuts int) (int, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	switch {
 	case m.shut:
-		return 0, nil, ErrLeft
+		m.wake()
+		return 0, ErrLeft
 	case m.cuts != cuts:
-		return len(pcm), nil, nil
+		m.wake()
+		return len(pcm), nil
 	case m.queue.Queued() >= ahead:
-		return 0, m.space, nil
+		return 0, nil
 	}
 	n := min(len(pcm), max(1, int((ahead-m.queue.Queued())*time.Duration(rate)/time.Second)))
-	return n, nil, m.queue.Put(pcm[:n], rate)
+	return n, m.queue.Put(pcm[:n], rate)
 }
 
 func (m *mouth) cut() {
@@ -114,10 +116,12 @@ func (m *mouth) close() {
 	m.wake()
 }
 
-// wake lets every waiting play look again. The lock is held.
+// wake lets a play that waits look again.
 func (m *mouth) wake() {
-	close(m.space)
-	m.space = make(chan struct{})
+	select {
+	case m.space <- struct{}{}:
+	default:
+	}
 }
 
 // step lets the frame of a slot go.

@@ -174,3 +174,59 @@ func TestMouthRefusesARate(t *testing.T) {
 		t.Fatal("3 Hz is taken")
 	}
 }
+
+func TestMouthCutEndsEveryPlayThatWaits(t *testing.T) {
+	t.Parallel()
+	talking(t, func(ctx context.Context, m room.Mouth, _ *tape) {
+		done := make(chan error, 3)
+		for range cap(done) {
+			go func() { done <- m.Play(ctx, sine(440, 24000, time.Minute), 24000) }()
+		}
+		time.Sleep(time.Second)
+		begin := time.Now()
+		m.Cut()
+		for range cap(done) {
+			if err := <-done; err != nil || time.Since(begin) != 0 {
+				t.Fatalf("play that was cut, %v after the cut: %v", time.Since(begin), err)
+			}
+		}
+	})
+}
+
+// mute is an encoder and a track without a codec: what is left is ours.
+type mute struct{}
+
+func (mute) Encode([]int16, []byte) (int, error) { return 80, nil }
+func (mute) send([]byte, int64) error            { return nil }
+
+// speaking is the way of a frame from Play to the track.
+func speaking(t testing.TB) func() {
+	m := room.NewMouth(mute{}, mute{}.send)
+	m.Listened()
+	speech, slot := sine(440, 24000, audio.Frame), int64(0)
+	return func() {
+		if err := m.Play(t.Context(), speech, 24000); err != nil {
+			t.Fatalf("play: %v", err)
+		}
+		m.Step(slot)
+		slot++
+	}
+}
+
+func TestMouthAllocatesNothing(t *testing.T) { // AllocsPerRun does not go with t.Parallel
+	step := speaking(t)
+	for range 100 {
+		step()
+	}
+	if n := testing.AllocsPerRun(500, step); n > 0 {
+		t.Fatalf("a frame allocates %v times", n)
+	}
+}
+
+func BenchmarkMouth(b *testing.B) {
+	step := speaking(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		step()
+	}
+}
