@@ -50,7 +50,41 @@ func (s *state) request(id SpeechID, text string, m material) llm.Request {
 	if len(m.facts) > 0 {
 		messages = append(messages, toolPair(string(id)+"-recall", "recall", text, memory.ToolResult(m.facts))...)
 	}
-	return llm.Request{Messages: messages}
+	return llm.Request{Messages: messages, Tools: s.tools()}
+}
+
+// endCall is the tool by which the model ends the call.
+const endCall = "end_call"
+
+// tools are those that the platform offers the model.
+func (s *state) tools() []llm.Tool {
+	if s.cfg.Hangup == nil {
+		return nil
+	}
+	description := "End the call. Say goodbye in the same answer. Use it when the caller is clearly done, never when their intent is unclear."
+	if s.cfg.Hangup.When != "" {
+		description += " " + s.cfg.Hangup.When
+	}
+	return []llm.Tool{{Name: endCall, Description: description, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
+}
+
+// runCalls does what the model asked for in a reply that was heard to its end.
+// A tool that nobody offered is told in the log, and does nothing.
+func (s *state) runCalls(r *reply, calls []llm.ToolCall) {
+	for _, call := range calls {
+		s.record(ToolCalled{SpeechID: r.speech, CallID: call.ID, Name: call.Name, Arguments: call.Arguments})
+		result := ToolResulted{SpeechID: r.speech, CallID: call.ID, Name: call.Name}
+		known := call.Name == endCall && s.cfg.Hangup != nil
+		if known {
+			result.Output = "the call is being ended"
+		} else {
+			result.Error = "no tool is named " + call.Name
+		}
+		s.record(result)
+		if known {
+			s.close(End{Reason: "agent_hung_up", By: "agent"})
+		}
+	}
 }
 
 // opening is what the model is asked when it finds its own greeting.
@@ -183,8 +217,9 @@ func (s *state) onFinished(f finished) {
 		s.close(*s.farewell)
 	case broken && r.kind != KindGoodbye && (!r.stopping || r.late != nil):
 		s.onBroken(r)
-	case r.kind == KindReply && out.text != "":
+	case r.kind == KindReply && !r.stopping:
 		s.failures = 0
+		s.runCalls(r, out.calls)
 	}
 }
 
@@ -281,6 +316,8 @@ func (s *state) losePatience() {
 func (s *state) recordUnanswered(r *reply, out outcome) {
 	refused := TurnRefused{SpeechID: r.speech, Outcome: "superseded", Reason: "the caller spoke again before anything was heard"}
 	switch {
+	case len(out.calls) > 0 && !r.stopping:
+		refused.Outcome, refused.Reason = "refused", "the model called a tool and said nothing"
 	case out.err != nil:
 		refused.Outcome, refused.Reason = "refused", out.err.Error()
 	case s.closing != nil:

@@ -24,6 +24,7 @@ type bench struct {
 	messages   chan turn.Message
 	began      time.Time
 	end        turn.End
+	abandoned  int64
 }
 
 func newBench(t *testing.T, caller *turntest.Caller, model turn.Model) *bench {
@@ -69,6 +70,7 @@ func (b *bench) run(t *testing.T, length time.Duration) {
 	}
 	hangUp(turn.End{Reason: "caller_hung_up", By: "caller"})
 	<-done
+	b.abandoned = conversation.Abandoned()
 	synctest.Wait()
 }
 

@@ -31,12 +31,19 @@ type Config struct {
 	// LateLookups starts lookups at the end of the turn instead of on interims,
 	// to measure what the early start is worth.
 	LateLookups bool
+	// Hangup lets the model end the call: it is offered the tool end_call, whose
+	// description says when. Nil, the model cannot hang up.
+	Hangup *Hangup
 	// KeysLength is how many keys make a turn without a pause or "#"; 0 is no length.
 	KeysLength int
 	// Clips are phrases that were synthesised before they are needed, so that a
 	// dead voice can still speak them.
 	Clips Clips
 }
+
+// Hangup is when the model may end the call, in the operator's own words. Empty,
+// whenever it judges the call done.
+type Hangup struct{ When string }
 
 // Greeting is how the agent opens a call: the words themselves, or what the
 // model is told before it finds its own. At most one of the two.

@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -63,8 +64,10 @@ type Conversation struct {
 	replies map[int]speaking
 	flushes chan struct{}
 
-	workers sync.WaitGroup
-	dropped counter // frames of audio that the recogniser had no room for
+	workers   sync.WaitGroup
+	over      chan struct{} // closed when nobody reads occurrences any more
+	abandoned counter       // workers that did not end in time
+	dropped   counter       // frames of audio that the recogniser had no room for
 }
 
 // speaking is a reply that runs.
@@ -88,6 +91,7 @@ func New(cfg Config, ports Ports, log *zap.Logger) (*Conversation, error) {
 		lookups:     map[int]context.CancelCauseFunc{},
 		replies:     map[int]speaking{},
 		flushes:     make(chan struct{}, 1),
+		over:        make(chan struct{}),
 	}, nil
 }
 
@@ -119,14 +123,18 @@ func (c *Conversation) Run(ctx context.Context, audio <-chan []int16, messages <
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	sound := make(chan stt.Input, 100)
-	c.workers.Go(func() { c.listen(work, audio, sound) })
-	c.workers.Go(func() { c.recognise(work, sound) })
-	c.workers.Go(func() { c.relay(work, messages) })
+	c.work(func() { c.listen(work, audio, sound) })
+	c.work(func() { c.recognise(work, sound) })
+	c.work(func() { c.relay(work, messages) })
 	end := c.loop(ctx)
 	stop(end)
 	c.drain()
 	return end
 }
+
+// Abandoned is how many workers of the conversation did not end in time, and
+// were left behind.
+func (c *Conversation) Abandoned() int64 { return c.abandoned.load() }
 
 // Dropped is how many frames of the caller's audio found no room on their way
 // to the recogniser.
@@ -203,7 +211,7 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 	case look:
 		lookCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by drop or by drain: the step decides
 		c.lookups[a.id] = cancel
-		c.workers.Go(func() { c.lookUp(lookCtx, a) })
+		c.work(func() { c.lookUp(lookCtx, a) })
 	case drop:
 		if cancel, ok := c.lookups[a.id]; ok {
 			cancel(a.cause)
@@ -213,7 +221,7 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 		replyCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by hush or by drain: the step decides
 		sp := newSpeech(a, c.ports, c.cfg.Says, c.reporter(a.id))
 		c.replies[a.id] = speaking{cancel, sp.player}
-		c.workers.Go(func() { c.occurrences <- finished{a.id, sp.run(replyCtx)} })
+		c.work(func() { c.hand(finished{a.id, sp.run(replyCtx)}) })
 	case hold:
 		if r, ok := c.replies[a.id]; ok {
 			r.player.hold()
@@ -243,14 +251,36 @@ func (c *Conversation) lookUp(ctx context.Context, l look) {
 	} else {
 		out.facts, out.err = c.ports.Recaller.Recall(ctx, l.query)
 	}
-	c.occurrences <- found{l.id, out}
+	c.hand(found{l.id, out})
+}
+
+// work runs a worker of the conversation. One that panics ends the conversation,
+// and no other: the loop hears of it.
+func (c *Conversation) work(do func()) {
+	c.workers.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				c.log.Error("conversation panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				c.hand(burst{})
+			}
+		}()
+		do()
+	})
+}
+
+// hand gives an occurrence to the loop, unless that has ended for good.
+func (c *Conversation) hand(o occurrence) {
+	select {
+	case c.occurrences <- o:
+	case <-c.over:
+	}
 }
 
 // reporter tells the loop which stages a reply reaches, each once, and its words.
 func (c *Conversation) reporter(id int) func(stage, string) {
 	var reached [stageWords]sync.Once // the goroutines of a speech report side by side
 	return func(st stage, delta string) {
-		tell := func() { c.occurrences <- progressed{id, st, delta} }
+		tell := func() { c.hand(progressed{id, st, delta}) }
 		if st == stageWords {
 			tell()
 			return
@@ -259,8 +289,13 @@ func (c *Conversation) reporter(id int) func(stage, string) {
 	}
 }
 
+// endWithin bounds the end of the workers: a provider that ignores its context
+// must not hold up the end of a call.
+const endWithin = 2 * time.Second
+
 // drain cancels what still runs and reads on until every worker has ended, so
-// that none of them is left standing before a full channel.
+// that none of them is left standing before a full channel. What does not end
+// in time is left behind, and counted.
 func (c *Conversation) drain() {
 	for _, cancel := range c.lookups {
 		cancel(ErrSuperseded)
@@ -270,10 +305,17 @@ func (c *Conversation) drain() {
 	}
 	gone := make(chan struct{})
 	go func() { c.workers.Wait(); close(gone) }()
+	late := time.NewTimer(endWithin)
+	defer late.Stop()
+	defer close(c.over)
 	for {
 		select {
 		case <-c.occurrences:
 		case <-gone:
+			return
+		case <-late.C:
+			c.abandoned.add()
+			c.log.Error("conversation left workers behind", zap.Duration("after", endWithin))
 			return
 		}
 	}

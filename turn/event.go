@@ -50,6 +50,8 @@ type (
 	dismissed struct{ end End }
 	// ticked: a deadline of the state has come.
 	ticked struct{}
+	// burst: a worker of the conversation panicked.
+	burst struct{}
 	// closed: the conversation is over.
 	closed struct{ end End }
 )
@@ -66,6 +68,7 @@ func (finished) isOccurrence()   {}
 func (pressed) isOccurrence()    {}
 func (dismissed) isOccurrence()  {}
 func (ticked) isOccurrence()     {}
+func (burst) isOccurrence()      {}
 func (closed) isOccurrence()     {}
 
 // End is why and by whom a conversation ended, in the words of the log.
@@ -97,12 +100,13 @@ const (
 
 // outcome is how a reply ended.
 type outcome struct {
-	text  string        // what the caller heard of it
-	heard time.Duration // for how long it sounded
-	whole bool          // it was heard to its end
-	err   error         // what broke it, nil when it was heard whole or stopped on purpose
-	code  string        // the code of the Failure that err makes
-	model *modelUse     // nil when no model was asked
+	text  string         // what the caller heard of it
+	heard time.Duration  // for how long it sounded
+	whole bool           // it was heard to its end
+	err   error          // what broke it, nil when it was heard whole or stopped on purpose
+	code  string         // the code of the Failure that err makes
+	model *modelUse      // nil when no model was asked
+	calls []llm.ToolCall // what the model asked to be done
 }
 
 // modelUse is what one reply asked of the model.

@@ -322,3 +322,72 @@ func TestKeysAreATurn(t *testing.T) {
 		})
 	}
 }
+
+func TestTheModelHangsUpOnlyWhenItMay(t *testing.T) {
+	t.Parallel()
+	call := []llm.ToolCall{{ID: "c1", Name: "end_call"}}
+	for _, tt := range []struct {
+		name   string
+		hangup *turn.Hangup
+		end    turn.End
+		failed bool
+	}{
+		{"it may", &turn.Hangup{When: "Cuando se despida."}, turn.End{Reason: "agent_hung_up", By: "agent"}, false},
+		{"it may not", nil, turn.End{Reason: "caller_hung_up", By: "caller"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				model := turntest.Answers(t, turntest.Answer{Text: "Adiós, buenas tardes.", Calls: call})
+				b := newBench(t, turntest.Speaks(same()), model)
+				b.cfg.Hangup = tt.hangup
+				b.run(t, 9*time.Second)
+				if b.end != tt.end {
+					t.Fatalf("ended with %+v, want %+v\n%s", b.end, tt.end, b.log)
+				}
+				offered := model.Requests()[0].Tools
+				if (len(offered) == 1) != (tt.hangup != nil) {
+					t.Fatalf("offered %+v", offered)
+				}
+				if agent := turntest.One[turn.TurnAgent](t, b.log); agent.Interrupted {
+					t.Fatalf("the goodbye was cut: %+v", agent)
+				}
+				if result := turntest.One[turn.ToolResulted](t, b.log); (result.Error != "") != tt.failed || result.CallID != "c1" {
+					t.Fatalf("result %+v", result)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicEndsTheConversationAndNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Panic: true}))
+		b.run(t, 9*time.Second)
+		if b.end != (turn.End{Reason: "error", By: "platform"}) {
+			t.Fatalf("ended with %+v", b.end)
+		}
+		if f := turntest.One[turn.Failure](t, b.log); f.Code != turn.CodePanic || strings.Contains(f.Message, "bug") {
+			t.Fatalf("failure %+v: it must not tell what the panic said", f)
+		}
+	})
+}
+
+func TestAProviderThatIgnoresItsContextIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Text: "Sí."}))
+		b.ports.Searcher = &turntest.Searcher{Took: time.Minute, Deaf: time.Hour}
+		began := time.Now()
+		b.run(t, 5*time.Second)
+		if took := time.Since(began); took != 7*time.Second {
+			t.Fatalf("the conversation ended after %v, want 2 s after the hang-up at 5 s", took)
+		}
+		if b.abandoned != 1 {
+			t.Fatalf("%d abandoned", b.abandoned)
+		}
+		time.Sleep(2 * time.Hour) // what was left behind ends by itself, and blocks nobody
+		synctest.Wait()
+	})
+}

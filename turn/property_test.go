@@ -48,16 +48,14 @@ type world struct {
 	queue occurrences
 	order int
 
-	log      []string
-	broken   string
-	ended    bool // call.ended would be written now
-	left     bool
-	turns    map[SpeechID]int // committed turns, and how many outcomes each has
-	replies  map[int]*voicing
-	lookups  map[int]bool // running
-	audible  int
-	held     int
-	lookingN int
+	log     []string
+	broken  string
+	left    bool
+	turns   map[SpeechID]int // committed turns, and how many outcomes each has
+	replies map[int]*voicing
+	lookups map[int]bool // running
+	audible int
+	held    int
 }
 
 // voicing is a reply that the world speaks.
@@ -66,7 +64,6 @@ type voicing struct {
 	text               string
 	heard              bool
 	fails              error
-	rest               []pending // what will happen while it is not held
 }
 
 type pending struct {

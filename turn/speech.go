@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"headstart/turn/llm"
@@ -34,6 +33,9 @@ func newSpeech(job speak, ports Ports, says []tts.Pronunciation, report func(sta
 	return sp
 }
 
+// errBurst is the cause that stops a speech of which a part panicked.
+var errBurst = errors.New("panicked")
+
 const (
 	// watchEvery is how often playback is looked at: well under a frame of 20 ms.
 	watchEvery = 5 * time.Millisecond
@@ -47,28 +49,28 @@ func (sp *speech) run(ctx context.Context) outcome {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	var workers sync.WaitGroup
+	workers := crew{stop: func() { stop(errBurst) }}
 	var use *modelUse
 	var modelErr, voiceErr, playErr error
-	workers.Go(func() {
+	workers.do(func() {
 		use, modelErr = sp.write(work)
 		sp.script.endClauses()
 	})
-	workers.Go(func() {
+	workers.do(func() {
 		if voiceErr = sp.voiceOver(work); voiceErr != nil {
 			sp.script.endClauses() // nobody would hear what the model still writes
 		}
 		sp.script.endAudio()
 	})
-	workers.Go(func() {
+	workers.do(func() {
 		if playErr = sp.player.run(work); playErr != nil {
 			sp.script.breakOff()
 		}
 	})
-	sp.watch(ctx)
+	sp.watch(work)
 	cancelled := ctx.Err() != nil
 	stop(errSpoken) // a ctx that has ended keeps its own cause
-	workers.Wait()
+	workers.wait()
 	out := sp.outcome(cancelled, use)
 	if !cancelled {
 		out.code, out.err = firstFailure(playErr, voiceErr, modelErr)
@@ -78,6 +80,9 @@ func (sp *speech) run(ctx context.Context) outcome {
 
 func (sp *speech) outcome(cancelled bool, use *modelUse) outcome {
 	out := outcome{heard: sp.player.heard(), model: use}
+	if use != nil {
+		out.calls = use.result.ToolCalls
+	}
 	out.text, out.whole = sp.script.heardText(out.heard)
 	out.whole = out.whole && !cancelled
 	return out
@@ -110,7 +115,7 @@ func (sp *speech) write(ctx context.Context) (*modelUse, error) {
 	}
 	use, err := sp.ask(ctx, split)
 	sp.addClauses(split.Flush())
-	if err == nil && !sp.script.saysAnything() {
+	if err == nil && !sp.script.saysAnything() && len(use.result.ToolCalls) == 0 {
 		err = errors.New("ask model: the answer has nothing that can be spoken")
 	}
 	return use, err
@@ -176,8 +181,8 @@ func (sp *speech) voiceOver(ctx context.Context) error {
 func (sp *speech) attempt(ctx context.Context, from int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	feed := make(chan string)
-	var feeder sync.WaitGroup
-	feeder.Go(func() { sp.script.feed(ctx, from, feed) })
+	feeder := crew{stop: func() { stop(errBurst) }}
+	feeder.do(func() { sp.script.feed(ctx, from, feed) })
 	err := sp.voice.Speak(ctx, feed, func(a tts.Audio) error {
 		a.Clause += from
 		if sp.script.addAudio(a, sp.voice.Rate()) {
@@ -186,7 +191,7 @@ func (sp *speech) attempt(ctx context.Context, from int) error {
 		return context.Cause(ctx)
 	})
 	stop(nil)
-	feeder.Wait()
+	feeder.wait()
 	return err
 }
 

@@ -31,6 +31,9 @@ func (s *state) apply(o occurrence) {
 		s.onProgress(o)
 	case finished:
 		s.onFinished(o)
+	case burst:
+		s.record(Failure{Code: CodePanic, Message: "internal error", SpeechID: s.currentSpeech()})
+		s.close(End{Reason: "error", By: "platform"})
 	case closed:
 		s.close(o.end)
 	default:

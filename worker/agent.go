@@ -32,6 +32,9 @@ type Agent struct {
 	Says     []Pronunciation `yaml:"says"`
 	Hears    []string        `yaml:"hears"`
 	Docs     Docs            `yaml:"docs"`
+	// Hangup lets the model end the call; absent, it cannot.
+	Hangup *HangupConfig `yaml:"hangup"`
+	DTMF   DTMFConfig    `yaml:"dtmf"`
 	// Embedder makes the vectors of the bases and of the questions; hashing when
 	// absent. Agents that share a base must name the same one.
 	Embedder ModelConfig `yaml:"embedder"`
@@ -74,9 +77,26 @@ type TurnConfig struct {
 	EndpointingMS        int `yaml:"endpointing_ms"`         // 300 when absent
 	MinInterruptionMS    int `yaml:"min_interruption_ms"`    // 500 when absent
 	MinInterruptionWords int `yaml:"min_interruption_words"` // 0
+	// EOTThreshold is how sure a recogniser that ends turns itself must be to
+	// end one, 0.5 to 0.9; 0.7 when absent. EagerEOTThreshold is how sure it
+	// must be to say that the turn may be over, 0.3 to 0.9 and no more than the
+	// other; it never says so when absent.
+	EOTThreshold      *float64 `yaml:"eot_threshold"`
+	EagerEOTThreshold *float64 `yaml:"eager_eot_threshold"`
 	// VAD is the detector: "silero", "energy", or empty for silero where its
 	// weights are installed and energy elsewhere.
 	VAD string `yaml:"vad"`
+}
+
+// HangupConfig is when the agent ends the call by itself, in the operator's own
+// words; empty, whenever the model judges the call done.
+type HangupConfig struct {
+	When string `yaml:"when"`
+}
+
+// DTMFConfig is when keys of the telephone are a turn, besides "#" and a pause.
+type DTMFConfig struct {
+	Length int `yaml:"length"` // that many keys; 0 is no length
 }
 
 // Pronunciation is how the voice says one word.
@@ -160,6 +180,7 @@ func (a Agent) Validate() error {
 	if a.MaxDurationS < 0 {
 		complain("max_duration_s: %v is negative", a.MaxDurationS)
 	}
+	all = append(all, a.Turn.checkThresholds(a.STT.Provider))
 	if err := a.conversation().Validate(); err != nil {
 		all = append(all, err)
 	}
@@ -194,6 +215,10 @@ func (a Agent) conversation() turn.Config {
 			MinInterruptionWords: a.Turn.MinInterruptionWords,
 			MaxDuration:          time.Duration(a.MaxDurationS * float64(time.Second)),
 		},
+	}
+	cfg.KeysLength = a.DTMF.Length
+	if a.Hangup != nil {
+		cfg.Hangup = &turn.Hangup{When: a.Hangup.When}
 	}
 	for _, d := range a.Docs {
 		cfg.Bases = append(cfg.Bases, retrieval.Attachment{Base: d.Base, K: d.K, MinScore: d.MinScore})

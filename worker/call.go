@@ -34,6 +34,7 @@ type call struct {
 	caller     *room.Caller // nil until somebody came
 	subscribed bool         // somebody hears our track
 	greeted    bool         // the conversation was told that it is heard
+	gone       bool         // the caller left, and may come back
 	closed     bool         // the room is gone
 	messages   chan turn.Message
 	talking    bool // the conversation was started
@@ -59,7 +60,7 @@ func (c *call) run(ctx context.Context) (err error) {
 			c.log.Error("call panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
 			err = fmt.Errorf("hold call %s: panic: %v", c.id, p)
 			c.book.Append(turn.Failure{Code: turn.CodePanic, Message: "internal error"})
-			c.finish(ctx, turn.End{Reason: "error", By: "platform"}, err)
+			c.finish(ctx, endError, err)
 		}
 	}()
 	end, err := c.hold(ctx)
@@ -69,7 +70,7 @@ func (c *call) run(ctx context.Context) (err error) {
 
 // hold joins the room and attends to it until the call is over.
 func (c *call) hold(ctx context.Context) (turn.End, error) {
-	failed := turn.End{Reason: "error", By: "platform"}
+	failed := endError
 	r, err := room.Join(ctx, room.Config{
 		URL: c.assignment.URL, Token: c.assignment.Token,
 		APIKey: c.worker.cfg.APIKey, APISecret: c.worker.cfg.APISecret, Log: c.log,
@@ -114,7 +115,7 @@ func (c *call) attend(ctx context.Context) turn.End {
 			over = c.outOfPatience(ctx)
 		case ev, ok := <-events:
 			if !ok {
-				events, over = nil, &turn.End{Reason: "error", By: "platform"}
+				events, over = nil, new(endError)
 				break
 			}
 			over = c.onEvent(ctx, ev, patience)
@@ -150,9 +151,9 @@ func (c *call) outOfPatience(ctx context.Context) *turn.End {
 	case ctx.Err() != nil:
 		return new(endOf(context.Cause(ctx)))
 	case c.caller == nil:
-		return &turn.End{Reason: "no_answer", By: "platform"}
+		return new(endNoAnswer)
 	}
-	return &turn.End{Reason: "caller_hung_up", By: "caller"}
+	return new(endHungUp)
 }
 
 // onEvent takes one event of the room, and says when it ends the call.
@@ -163,12 +164,12 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 		c.caller = &ev.Caller
 		if err := c.talk(ctx); err != nil {
 			c.book.Append(turn.Failure{Code: turn.CodeRoom, Message: err.Error()})
-			return &turn.End{Reason: "error", By: "platform"}
+			return new(endError)
 		}
 		c.greet()
 	case room.CallerReturned:
 		patience.Stop()
-		c.caller = &ev.Caller
+		c.caller, c.gone = &ev.Caller, false
 	case room.AttributesChanged:
 		c.caller = &ev.Caller
 		c.greet()
@@ -180,16 +181,22 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 	case room.DTMF:
 		c.send(turn.Pressed{Digit: ev.Digit})
 	case room.CallerLeft:
-		if ev.Final {
-			return &turn.End{Reason: "caller_hung_up", By: "caller"}
+		c.gone = true
+		if end := endOfLeaving(ev, c.dialling()); end != nil {
+			return end
 		}
 		c.log.Info("caller's line broke", zap.String("reason", ev.Reason))
 		patience.Reset(c.worker.cfg.Return)
 	case room.RoomClosed:
 		c.closed = true
-		return &turn.End{Reason: "caller_hung_up", By: "caller"}
+		return new(endOfRoom(ev.Reason, c.gone))
 	}
 	return nil
+}
+
+// dialling tells whether we called somebody who has not answered yet.
+func (c *call) dialling() bool {
+	return c.caller != nil && c.caller.SIP.Outbound && !c.greeted
 }
 
 // talk starts the conversation with the caller who came.
@@ -211,6 +218,7 @@ func (c *call) talk(ctx context.Context) error {
 	c.parts.Go(func() {
 		end := conversation.Run(talk, c.room.Audio(), c.messages)
 		c.book.tally.dropped(conversation.Dropped())
+		c.worker.abandoned.Add(conversation.Abandoned())
 		c.talked <- end
 	})
 	return nil
@@ -260,6 +268,25 @@ func (c *call) started() turn.CallStarted {
 	return ev
 }
 
+// leaveWithin bounds the end of what runs beside a call: media is gone within
+// 2 s of call.ended, and what is not by then is left behind.
+const leaveWithin = 2 * time.Second
+
+// awaitParts waits for the conversation, the room and the captions.
+func (c *call) awaitParts() error {
+	ended := make(chan struct{})
+	go func() { c.parts.Wait(); close(ended) }()
+	late := time.NewTimer(leaveWithin)
+	defer late.Stop()
+	select {
+	case <-ended:
+		return nil
+	case <-late.C:
+		c.worker.abandoned.Add(1)
+		return fmt.Errorf("parts of the call still run after %v", leaveWithin)
+	}
+}
+
 // finish closes the call: its end is logged, its status told, its room left,
 // its summary written. The caller of run seals the log.
 func (c *call) finish(ctx context.Context, end turn.End, err error) {
@@ -287,19 +314,8 @@ func (c *call) leave(ctx context.Context, end turn.End) {
 	}
 	errs = append(errs, c.room.Leave())
 	c.book.show.close()
-	c.parts.Wait()
+	errs = append(errs, c.awaitParts())
 	if err := errors.Join(errs...); err != nil {
 		c.log.Warn("leave room", zap.Error(err))
 	}
-}
-
-// endOf reads why a call was ended from outside its room.
-func endOf(cause error) turn.End {
-	if end, ok := errors.AsType[turn.End](cause); ok {
-		return end
-	}
-	if errors.Is(cause, dispatch.ErrTerminated) {
-		return turn.End{Reason: "supervisor_ended", By: "supervisor"}
-	}
-	return turn.End{Reason: "drained", By: "platform"}
 }

@@ -137,7 +137,6 @@ func (st *stage) openSamples() error {
 	st.settings.agents = []string{filepath.Join(samples, "agents", "clinica-es.yaml"), filepath.Join(samples, "agents", "clinica-en.yaml")}
 	st.settings.agentName, st.settings.drain = demoAgent, 5*time.Second
 	st.settings.loadThreshold = 1 // the callers use this process's time as well
-	st.settings.loadThreshold = 1 // the callers use this process's time as well
 	if st.agents, err = readAgents(st.settings.agents); err != nil {
 		return err
 	}

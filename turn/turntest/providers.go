@@ -21,6 +21,8 @@ type Answer struct {
 	Between time.Duration // to each next one
 	Err     error         // after the text
 	Hang    bool          // says nothing more after the text, until cancelled
+	Calls   []llm.ToolCall
+	Panic   bool // instead of all that
 }
 
 // Model answers its script, a request an answer.
@@ -70,6 +72,9 @@ func (m *Model) Reply(ctx context.Context, req llm.Request, emit func(string)) (
 	if !ok {
 		return llm.Result{}, errors.New("no answer left")
 	}
+	if a.Panic {
+		panic("a bug in an adapter")
+	}
 	wait := a.First
 	for _, word := range strings.SplitAfter(a.Text, " ") {
 		if word == "" {
@@ -90,7 +95,7 @@ func (m *Model) Reply(ctx context.Context, req llm.Request, emit func(string)) (
 			return llm.Result{}, err
 		}
 	}
-	return llm.Result{Finish: "stop", Usage: llm.Usage{PromptTokens: 100, CompletionTokens: len(a.Text) / 4}}, a.Err
+	return llm.Result{Finish: "stop", ToolCalls: a.Calls, Usage: llm.Usage{PromptTokens: 100, CompletionTokens: len(a.Text) / 4}}, a.Err
 }
 
 // VoiceRate is the sample rate of Voice.
