@@ -33,6 +33,9 @@ func endOfLeaving(left room.CallerLeft, dialling bool) *turn.End {
 			return new(endDialFailed)
 		}
 	}
+	if left.Reason == "ROOM_DELETED" {
+		return new(endSupervisor) // they did not leave: the room was taken from under them
+	}
 	if left.Final {
 		return new(endHungUp)
 	}

@@ -25,6 +25,7 @@ func TestWhyACallerLeft(t *testing.T) {
 		want            *turn.End
 	}{
 		{"CLIENT_INITIATED", true, false, &turn.End{Reason: "caller_hung_up", By: "caller"}},
+		{"ROOM_DELETED", true, false, &turn.End{Reason: "supervisor_ended", By: "supervisor"}},
 		{"USER_REJECTED", true, true, &turn.End{Reason: "busy", By: "caller"}},
 		{"USER_REJECTED", true, false, &turn.End{Reason: "caller_hung_up", By: "caller"}},
 		{"USER_UNAVAILABLE", false, true, &turn.End{Reason: "no_answer", By: "platform"}},
