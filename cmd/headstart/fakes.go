@@ -16,6 +16,7 @@ import (
 	"headstart/retrieval/embed/embedtest"
 	"headstart/turn/llm/openai/openaitest"
 	"headstart/turn/stt/deepgram/deepgramtest"
+	"headstart/turn/tts/aura/auratest"
 	"headstart/turn/tts/speech/speechtest"
 )
 
@@ -24,7 +25,7 @@ type fakeOptions struct {
 	listen  string
 	script  string // a file of utterances, a line each
 	embedMS int
-	faults  map[string]string // by kind: stt, llm, tts, embed
+	faults  map[string]string // by kind: stt, llm, tts, aura, embed
 }
 
 func fakesCommand() *cobra.Command {
@@ -32,13 +33,13 @@ func fakesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fakes",
 		Short: "Servers that speak the providers' protocols, and fail on request",
-		Long: `One port with a recogniser (Deepgram v1/listen), a model (OpenAI chat
-completions), a voice (OpenAI audio/speech) and an embedder (OpenAI embeddings),
-each answering from a script at a fixed pace. Point the base_url options of an
-agent file at it.
+		Long: `One port with a recogniser (Deepgram v1/listen, and v2/listen for Flux), a model
+(OpenAI chat completions), two voices (OpenAI audio/speech, Deepgram v1/speak)
+and an embedder (OpenAI embeddings), each answering from a script at a fixed
+pace. Point the base_url options of an agent file at it.
 
 Each can fail: with --fault at the start, or at run time by POST to /fakes/stt,
-/fakes/llm, /fakes/tts or /fakes/embed. GET tells what it was asked.`,
+/fakes/llm, /fakes/tts, /fakes/aura or /fakes/embed. GET tells what it was asked.`,
 		Example: `  headstart fakes --listen 127.0.0.1:9900
   headstart fakes --fault llm=hang --fault tts=refuse
   curl -d '{"fault":"stall"}' http://127.0.0.1:9900/fakes/llm
@@ -50,7 +51,7 @@ Each can fail: with --fault at the start, or at run time by POST to /fakes/stt,
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
 	f.StringVar(&o.script, "script", "", "`FILE` of what callers say, a line for each stretch of speech, again and again")
 	f.IntVar(&o.embedMS, "embed-ms", 80, "how long the embedder takes, in milliseconds")
-	f.StringToStringVar(&o.faults, "fault", nil, "`KIND=FAULT`, KIND one of stt, llm, tts, embed; may be given more than once")
+	f.StringToStringVar(&o.faults, "fault", nil, "`KIND=FAULT`, KIND one of stt, llm, tts, aura, embed; may be given more than once")
 	return cmd
 }
 
@@ -92,7 +93,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	return nil
 }
 
-// newFakes joins the four servers into one handler.
+// newFakes joins the five servers into one handler.
 func newFakes(o fakeOptions) (http.Handler, func(), error) {
 	script, err := readUtterances(o.script)
 	if err != nil {
@@ -103,6 +104,7 @@ func newFakes(o fakeOptions) (http.Handler, func(), error) {
 	if o.embedMS == 0 {
 		delay = -1
 	}
+	socket := auratest.New(auratest.Options{})
 	brain, voice, embedder := &openaitest.Server{}, &speechtest.Server{}, &embedtest.Server{Delay: delay}
 	for kind, fault := range o.faults {
 		switch kind {
@@ -116,10 +118,12 @@ func newFakes(o fakeOptions) (http.Handler, func(), error) {
 			brain.Fail(openaitest.Faults{Fault: openaitest.Fault(fault)})
 		case "tts":
 			voice.Fail(speechtest.Faults{Fault: speechtest.Fault(fault)})
+		case "aura":
+			socket.Fail(auratest.Faults{Fault: auratest.Fault(fault)})
 		case "embed":
 			embedder.Fail(embedtest.Faults{Fault: embedtest.Fault(fault)})
 		default:
-			return nil, nil, usageError{fmt.Errorf("--fault %s=%s: the kinds are stt, llm, tts and embed", kind, fault)}
+			return nil, nil, usageError{fmt.Errorf("--fault %s=%s: the kinds are stt, llm, tts, aura and embed", kind, fault)}
 		}
 	}
 	mux := http.NewServeMux()
@@ -127,16 +131,17 @@ func newFakes(o fakeOptions) (http.Handler, func(), error) {
 		paths   []string
 		handler http.Handler
 	}{
-		{[]string{"/v1/listen", "/fakes/stt"}, ears},
+		{[]string{"/v1/listen", "/v2/listen", "/fakes/stt"}, ears},
 		{[]string{"/v1/chat/completions", "/fakes/llm"}, brain},
 		{[]string{"/v1/audio/speech", "/fakes/tts"}, voice},
+		{[]string{"/v1/speak", "/fakes/aura"}, socket},
 		{[]string{"/v1/embeddings", "/fakes/embed"}, embedder},
 	} {
 		for _, path := range route.paths {
 			mux.Handle(path, route.handler)
 		}
 	}
-	return mux, ears.Close, nil
+	return mux, func() { ears.Close(); socket.Close() }, nil
 }
 
 // readUtterances reads what callers say; without a file, two questions.

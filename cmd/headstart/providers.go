@@ -17,7 +17,6 @@ import (
 	"headstart/turn"
 	"headstart/turn/llm/extractive"
 	"headstart/turn/llm/openai"
-	"headstart/turn/stt/deepgram"
 	"headstart/turn/stt/replay"
 	"headstart/turn/tts/builtin"
 	"headstart/turn/tts/espeak"
@@ -81,6 +80,8 @@ func (k *kit) recogniser(a worker.Agent) (turn.Recogniser, string, error) {
 	switch a.STT.Provider {
 	case "deepgram":
 		return k.deepgram(a)
+	case "flux":
+		return k.flux(a)
 	case "replay":
 		var o struct {
 			Dir string `yaml:"dir"`
@@ -91,30 +92,7 @@ func (k *kit) recogniser(a worker.Agent) (turn.Recogniser, string, error) {
 		r, err := replay.New(replay.Config{Dir: o.Dir, Language: primary(a.Language)}, k.log)
 		return r, "replay", err
 	}
-	return nil, "", unknown("stt", a.STT.Provider, "deepgram, replay")
-}
-
-func (k *kit) deepgram(a worker.Agent) (turn.Recogniser, string, error) {
-	var o struct {
-		BaseURL        string            `yaml:"base_url"`
-		APIKey         string            `yaml:"api_key"`
-		EndpointingMS  int               `yaml:"endpointing_ms"`
-		UtteranceEndMS int               `yaml:"utterance_end_ms"`
-		Extra          map[string]string `yaml:"extra"`
-	}
-	if err := options(a.STT.Options, &o); err != nil {
-		return nil, "", fmt.Errorf("stt: %w", err)
-	}
-	cfg := deepgram.Config{
-		APIKey: firstOf(o.APIKey, k.settings.deepgramKey), BaseURL: o.BaseURL, Model: a.STT.Model, Language: primary(a.Language),
-		Keyterms: a.Hears, Endpointing: time.Duration(o.EndpointingMS) * time.Millisecond,
-		UtteranceEnd: time.Duration(o.UtteranceEndMS) * time.Millisecond, Extra: o.Extra,
-	}
-	r, err := deepgram.New(cfg, k.log)
-	if err != nil {
-		return nil, "", fmt.Errorf("stt deepgram (is DEEPGRAM_API_KEY set?): %w", err)
-	}
-	return r, "deepgram/" + firstOf(a.STT.Model, "nova-3"), nil
+	return nil, "", unknown("stt", a.STT.Provider, "deepgram, flux, replay")
 }
 
 func (k *kit) model(a worker.Agent) (turn.Model, string, error) {
@@ -143,6 +121,8 @@ func (k *kit) voice(a worker.Agent) (turn.Voice, string, error) {
 		base, key, rest := endpoint(v.Options, k.settings.openaiKey)
 		voice, err := speech.New(speech.Config{BaseURL: base, Key: key, Model: v.Model, Voice: v.VoiceID, Options: rest}, k.log)
 		return voice, "openai/" + v.Model, err
+	case "deepgram":
+		return k.aura(a)
 	case "local":
 		// espeak-ng where it is installed, the built-in voice elsewhere.
 		if espeak.Available() {
@@ -156,7 +136,7 @@ func (k *kit) voice(a worker.Agent) (turn.Voice, string, error) {
 	case "builtin":
 		return builtinVoice(a)
 	}
-	return nil, "", unknown("voice", v.Provider, "openai, local, espeak, builtin")
+	return nil, "", unknown("voice", v.Provider, "openai, deepgram, local, espeak, builtin")
 }
 
 func builtinVoice(a worker.Agent) (turn.Voice, string, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -39,6 +38,12 @@ voice: {provider: openai, model: tts-1, voice_id: nova, options: {base_url: "%[1
 
 func newWire(t *testing.T, faults map[string]string) *wire {
 	t.Helper()
+	return newWireOf(t, wireAgent, faults)
+}
+
+// newWireOf serves another agent, in whose file %[1]s is the fakes' address.
+func newWireOf(t *testing.T, file string, faults map[string]string) *wire {
+	t.Helper()
 	live := devservertest.Start(t)
 	handler, closeFakes, err := newFakes(fakeOptions{embedMS: 80})
 	if err != nil {
@@ -46,7 +51,7 @@ func newWire(t *testing.T, faults map[string]string) *wire {
 	}
 	w := &wire{t: t, fakes: httptest.NewServer(handler)}
 	t.Cleanup(func() { closeFakes(); w.fakes.Close() })
-	agent, err := worker.ParseAgent(fmt.Appendf(nil, wireAgent, w.fakes.URL))
+	agent, err := worker.ParseAgent([]byte(strings.ReplaceAll(file, "%[1]s", w.fakes.URL)))
 	if err != nil {
 		t.Fatal(err)
 	}
