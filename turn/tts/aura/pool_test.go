@@ -82,6 +82,30 @@ func TestClearIsBounded(t *testing.T) {
 	}
 }
 
+// A peer that stopped reading holds up nobody who breaks in; its connection is
+// let go by the deadline of the write.
+func TestBargeInOnABlockedWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server, v := voice(t, auratest.Options{})
+		server.Fail(auratest.Faults{Fault: auratest.Block, Times: 1})
+		ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
+		defer cancel()
+		var p player
+		if err := say(ctx, v, &p, "Uno.", "Dos.", "Tres."); !errors.Is(err, context.DeadlineExceeded) || time.Since(p.began) != 500*ms {
+			t.Fatalf("speak: %v after %v, want the end of its context after 500ms", err, time.Since(p.began))
+		}
+		if err := say(t.Context(), v, &p, "Dígame."); err != nil || time.Since(p.began) != 0 {
+			t.Fatalf("speak: %v after %v, want another connection at once", err, time.Since(p.began))
+		}
+		began := time.Now()
+		v.Close()
+		if took := time.Since(began); took != 1500*ms {
+			t.Fatalf("closed after %v, want 1.5s: the rest of the write's deadline", took)
+		}
+	})
+}
+
 // Deepgram takes 20 Flush messages a minute on a connection: the next turn gets
 // another one, and none is warned of.
 func TestFlushLimitIsKept(t *testing.T) {
