@@ -11,7 +11,8 @@
 //	                                         left  <-- Leave, ctx, room closed, caller hung up
 //
 // The SDK's callbacks only drop notes into a mailbox; every goroutine is Run's,
-// and when Run has returned none of them lives. A frame that nobody reads is
+// and when Run has returned none of them lives, but for a write that hangs in the
+// SDK: it is abandoned after 2 s, and counted. A frame that nobody reads is
 // dropped and counted; an event never is. It fails by RoomClosed: whatever
 // breaks the connection for good ends Run.
 package room

@@ -102,8 +102,8 @@ func besselI0(x float64) float64 {
 func (r *Resampler) restart() {
 	r.start, r.phase, r.in, r.out = 0, 0, 0, 0
 	r.history = r.history[:0]
-	if r.taps > 0 {
-		r.history = append(r.history, make([]float32, r.taps/2-1)...)
+	for range r.taps/2 - 1 {
+		r.history = append(r.history, 0)
 	}
 }
 
