@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,11 +82,9 @@ func TestDeepgramsOptions(t *testing.T) {
 			if stt != tt.stt || voice != tt.voice && voice != "builtin-robotic-formant" {
 				t.Fatalf("names %q and %q, want %q and %q (%v, %v)", stt, voice, tt.stt, tt.voice, sttErr, voiceErr)
 			}
-			var said string
-			for _, err := range []error{sttErr, voiceErr} {
-				if err != nil {
-					said += err.Error() + "\n"
-				}
+			said := ""
+			if err := errors.Join(sttErr, voiceErr); err != nil {
+				said = err.Error()
 			}
 			if said != "" && len(tt.complaints) == 0 {
 				t.Fatal(said)
