@@ -50,6 +50,12 @@ type bench struct {
 // newBench starts a worker; an empty name is dispatched to every new room.
 func newBench(t *testing.T, name string, change func(*worker.Config, *worker.Served)) *bench {
 	t.Helper()
+	return newDrainingBench(t, name, time.Minute, change)
+}
+
+// newDrainingBench is newBench with a drain timeout of its own.
+func newDrainingBench(t *testing.T, name string, drainFor time.Duration, change func(*worker.Config, *worker.Served)) *bench {
+	t.Helper()
 	b := &bench{t: t, server: devservertest.Start(t), name: name, served: make(chan error, 1)}
 	b.openLogs()
 	served := b.clinic()
@@ -68,7 +74,7 @@ func newBench(t *testing.T, name string, change func(*worker.Config, *worker.Ser
 	accept, drain := context.WithCancel(t.Context())
 	now, stop := context.WithCancel(t.Context())
 	b.drain, b.stop = drain, stop
-	go func() { b.served <- b.worker.Serve(accept, now, client, time.Minute) }()
+	go func() { b.served <- b.worker.Serve(accept, now, client, drainFor) }()
 	t.Cleanup(func() {
 		drain()
 		stop()

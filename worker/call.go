@@ -106,7 +106,7 @@ func (c *call) attend(ctx context.Context) turn.End {
 		case <-done:
 			done = nil
 			end := endOf(context.Cause(ctx))
-			if c.dismiss(end) {
+			if !errors.Is(context.Cause(ctx), errNow) && c.dismiss(end) {
 				patience.Reset(goodbyeWithin)
 				break
 			}

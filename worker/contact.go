@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"headstart/memory"
+	"headstart/worker/dispatch"
 	"headstart/worker/room"
 )
 
@@ -21,10 +22,23 @@ type jobMetadata struct {
 	Contact json.RawMessage `json:"contact"`
 }
 
-func readMetadata(metadata string) jobMetadata {
+// The same by the attributes of a dispatch, where its metadata says nothing of them.
+const (
+	attrJobAgent   = "headstart.agent"
+	attrJobContact = "headstart.contact"
+)
+
+// readJob reads what a dispatch tells about its call.
+func readJob(job dispatch.Job) jobMetadata {
 	var m jobMetadata
-	if json.Unmarshal([]byte(metadata), &m) != nil {
-		return jobMetadata{} // not JSON: the app's own business
+	if json.Unmarshal([]byte(job.Metadata), &m) != nil {
+		m = jobMetadata{} // not JSON: the app's own business
+	}
+	if m.Agent == "" {
+		m.Agent = job.Attributes[attrJobAgent]
+	}
+	if contact := job.Attributes[attrJobContact]; m.Contact == nil && contact != "" {
+		m.Contact, _ = json.Marshal(contact) // a string always marshals
 	}
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,10 +87,9 @@ func checkOrder(t *testing.T, entries []turn.Entry) {
 			t.Fatalf("%s stands after call.ended", after)
 		}
 	}
-	for _, pair := range [][2]string{{"turn.user", "docs.sources"}, {"docs.sources", "turn.agent"}} {
-		if from, to := slices.Index(types, pair[0]), lastIndex(types, pair[1]); from >= 0 && to >= 0 && from > to {
-			t.Fatalf("%s comes before %s:\n%s", pair[1], pair[0], strings.Join(types, "\n"))
-		}
+	user, docs, agent := slices.Index(types, "turn.user"), slices.Index(types, "docs.sources"), lastIndex(types, "turn.agent")
+	if docs >= 0 && docs < user || agent > user && agent < docs {
+		t.Fatalf("turn.user, docs.sources and turn.agent are out of order:\n%s", strings.Join(types, "\n"))
 	}
 }
 
@@ -198,24 +198,53 @@ func TestAppNamesTheContact(t *testing.T) {
 	}
 }
 
-func TestDrainLetsTheCallFinishThenEndsIt(t *testing.T) {
+func TestDrainLetsTheCallGoOn(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, "drain", nil)
-	ana := b.dial("phone", phone)
-	hearTo(t, ana, ana.Dialed())
-	b.drain()
-	asked := time.Now()
-	if err := ana.Chat(t.Context(), "¿Qué seguros aceptan para las consultas?"); err != nil {
-		t.Fatalf("chat: %v", err)
-	}
-	hearTo(t, ana, asked) // a draining worker still answers
-	b.stop()
-	entries := b.log("phone")
-	if ended := first[turn.CallEnded](entries); ended.Reason != "drained" || ended.EndedBy != "platform" {
-		t.Fatalf("ended %+v", ended)
-	}
-	if n := len(all[turn.DocsSources](entries)); n != 1 {
-		t.Fatalf("%d searches in the drained call", n)
+	for _, tt := range []struct {
+		name    string
+		drain   time.Duration
+		stop    bool // a second signal
+		goodbye bool
+	}{
+		{"until the drain timeout, then says goodbye", 4 * time.Second, false, true},
+		{"until a second signal, then ends at once", time.Minute, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := newDrainingBench(t, "drain-"+strconv.FormatBool(tt.stop), tt.drain, nil)
+			ana := b.dial("phone", phone)
+			hearTo(t, ana, ana.Dialed())
+			b.drain()
+			asked := time.Now()
+			if err := ana.Chat(t.Context(), "¿Qué seguros aceptan para las consultas?"); err != nil {
+				t.Fatalf("chat: %v", err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			if _, err := ana.WaitSound(ctx, asked); err != nil { // a draining worker still answers
+				t.Fatalf("no answer: %v", err)
+			}
+			if tt.stop {
+				b.stop()
+			}
+			entries := b.log("phone")
+			sealed := time.Now()
+			if err := <-b.served; err != nil {
+				t.Fatalf("serve: %v", err)
+			}
+			b.served <- nil // for the clean-up
+			if late := time.Since(sealed); late > 2*time.Second {
+				t.Fatalf("the worker ended %v after its last log was sealed", late)
+			}
+			if ended := first[turn.CallEnded](entries); ended.Reason != "drained" || ended.EndedBy != "platform" {
+				t.Fatalf("ended %+v", ended)
+			}
+			agent := all[turn.TurnAgent](entries)
+			if last := agent[len(agent)-1]; (last.Kind == turn.KindGoodbye && !last.Interrupted) != tt.goodbye {
+				t.Fatalf("last said %+v", last)
+			}
+			checkOrder(t, entries)
+		})
 	}
 }
 

@@ -40,13 +40,23 @@ func (w *Worker) Serve(accept, now context.Context, client *dispatch.Client, dra
 	case err := <-served:
 		return err
 	case <-patience.C:
-		w.log.Warn("drain timeout: ending the calls that are left", zap.Int("calls", w.Calls()))
+		w.log.Warn("drain timeout: saying goodbye to the calls that are left", zap.Int("calls", w.Calls()))
+		endCalls(endDrained)
 	case <-now.Done():
 		w.log.Warn("told to end now", zap.Int("calls", w.Calls()))
+		endCalls(errNow)
 	}
-	endCalls(turn.End{Reason: "drained", By: "platform"})
+	select {
+	case err := <-served:
+		return err
+	case <-now.Done():
+		endCalls(errNow) // no effect on a call that says goodbye already: that is bounded
+	}
 	return <-served
 }
+
+// errNow ends a call as drained, without a goodbye.
+var errNow = fmt.Errorf("told to end now: %w", endDrained)
 
 // Prepare synthesises the phrases that a call may need when its voice is dead.
 // What the agent's own voice cannot say now, the spare voice says; the greeting

@@ -158,7 +158,7 @@ func New(cfg Config, agents []Served, book *calllog.Book, log *zap.Logger) (*Wor
 
 // Admit implements dispatch.Host: the place is counted before the answer.
 func (w *Worker) Admit(job dispatch.Job) (dispatch.Answer, bool) {
-	served, ok := w.agentOf(readMetadata(job.Metadata))
+	served, ok := w.agentOf(readJob(job))
 	if !ok {
 		w.log.Warn("job refused: it names an agent that is not served here", zap.String("job", job.ID))
 		return dispatch.Answer{}, false
@@ -188,7 +188,7 @@ func (w *Worker) agentOf(m jobMetadata) (Served, bool) {
 // seal of its log.
 func (w *Worker) Run(ctx context.Context, a dispatch.Assignment) error {
 	defer w.release()
-	metadata := readMetadata(a.Metadata)
+	metadata := readJob(a.Job)
 	served, ok := w.agentOf(metadata)
 	if !ok {
 		return fmt.Errorf("serve job %s: no agent named %s", a.ID, metadata.Agent)
