@@ -97,47 +97,81 @@ func (w *wire) fail(kind, body string) {
 // call asks one question, hears the answer, hangs up, and returns the log and
 // how long after the end of speech the first sound came.
 func (w *wire) call() ([]turn.Entry, time.Duration, float64) {
+	w.t.Helper()
+	c := w.dial()
+	after, rms := c.ask()
+	return c.hangUp(), after, rms
+}
+
+// connected is a call that goes on.
+type connected struct {
+	*caller.Caller
+	wire *wire
+	gone chan error
+}
+
+// dial calls and hears the greeting to its end.
+func (w *wire) dial() *connected {
 	t := w.t
 	t.Helper()
-	room := t.Name() + "-" + time.Now().Format("150405.000")
 	c, err := caller.Dial(t.Context(), caller.Config{
-		URL: w.srv.settings.url, APIKey: w.srv.settings.apiKey, APISecret: w.srv.settings.apiSecret, Room: room,
-		Kind: caller.Phone, Number: "+34600123456", AgentName: w.srv.settings.agentName, Log: zap.NewNop(),
+		URL: w.srv.settings.url, APIKey: w.srv.settings.apiKey, APISecret: w.srv.settings.apiSecret,
+		Room: t.Name() + "-" + time.Now().Format("150405.000"), Kind: caller.Phone, Number: "+34600123456",
+		AgentName: w.srv.settings.agentName, Log: zap.NewNop(),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := make(chan error, 1)
-	go func() { gone <- c.Run(context.WithoutCancel(t.Context())) }()
+	on := &connected{Caller: c, wire: w, gone: make(chan error, 1)}
+	go func() { on.gone <- c.Run(context.WithoutCancel(t.Context())) }()
+	on.hear(c.Dialed())
+	return on
+}
+
+// hear waits for the first sound after a moment, and for the silence after it.
+func (c *connected) hear(after time.Time) time.Time {
+	t := c.wire.t
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if _, err := c.WaitSound(ctx, c.Dialed()); err != nil {
-		t.Fatalf("no greeting: %v", err)
+	sound, err := c.WaitSound(ctx, after)
+	if err != nil {
+		t.Fatalf("nothing heard: %v", err)
 	}
 	if err := c.WaitSilent(ctx, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	began, err := c.Say(ctx, drone(), 16000)
+	return sound
+}
+
+// ask asks a question, and tells how long after it the first sound came, and
+// how loud what followed was.
+func (c *connected) ask() (after time.Duration, rms float64) {
+	t := c.wire.t
+	t.Helper()
+	began, err := c.Say(t.Context(), drone(), 16000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ended := began.Add(speechEnds)
-	sound, err := c.WaitSound(ctx, ended)
+	sound := c.hear(ended)
+	return sound.Sub(ended), audio.RMS(caller.PCM(c.Heard(sound, time.Time{})))
+}
+
+// hangUp ends the call and returns its log.
+func (c *connected) hangUp() []turn.Entry {
+	t := c.wire.t
+	t.Helper()
+	if err := errors.Join(c.Hangup(), <-c.gone); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, entries, err := bookLogs{c.wire.srv}.Sealed(ctx, c.Room())
 	if err != nil {
-		t.Fatalf("nothing heard after the question: %v", err)
-	}
-	if err := c.WaitSilent(ctx, time.Second); err != nil {
 		t.Fatal(err)
 	}
-	rms := audio.RMS(caller.PCM(c.Heard(sound, time.Time{})))
-	if err := errors.Join(c.Hangup(), <-gone); err != nil {
-		t.Fatal(err)
-	}
-	_, entries, err := bookLogs{w.srv}.Sealed(ctx, room)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entries, sound.Sub(ended), rms
+	return entries
 }
 
 // speechEnds is where the sound of drone ends.
@@ -192,40 +226,4 @@ func TestProvidersOverTheirRealProtocols(t *testing.T) {
 		t.Fatalf("model's use %+v", use)
 	}
 	t.Logf("first sound %v after the end of speech; stages %+v", after, eventsOf[turn.MetricsTurn](entries))
-}
-
-func TestAProviderThatFailsIsHeardAndLogged(t *testing.T) {
-	fallback, unheard := turn.PhraseFallback.In("es"), turn.PhraseUnheard.In("es")
-	for _, tt := range []struct {
-		name, kind, fault string
-		code, said        string
-		within            time.Duration // of the end of speech
-	}{
-		{"model refuses", "llm", `{"fault":"refuse"}`, turn.CodeLLM, fallback, 6 * time.Second},
-		{"model errs", "llm", `{"fault":"error"}`, turn.CodeLLM, fallback, 6 * time.Second},
-		{"model hangs", "llm", `{"fault":"hang"}`, turn.CodeLLM, fallback, 8 * time.Second},
-		{"voice refuses", "tts", `{"fault":"refuse"}`, turn.CodeTTS, fallback, 6 * time.Second},
-		{"voice hangs", "tts", `{"fault":"hang"}`, turn.CodeTTS, fallback, 8 * time.Second},
-		{"recogniser says nothing", "stt", `{"faults":[{"kind":"mute"}]}`, "", unheard, 6 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newWire(t, map[string]string{tt.kind: tt.fault})
-			entries, after, rms := w.call()
-			agent := eventsOf[turn.TurnAgent](entries)
-			if last := agent[len(agent)-1]; last.Text != tt.said || last.Kind != turn.KindFallback {
-				t.Fatalf("the agent said %+v", last)
-			}
-			if after > tt.within || rms < 50 {
-				t.Fatalf("heard after %v with an RMS of %.0f", after, rms)
-			}
-			var codes []string
-			for _, f := range eventsOf[turn.Failure](entries) {
-				codes = append(codes, f.Code)
-			}
-			if got := strings.Join(codes, " "); got != tt.code {
-				t.Fatalf("failures %q, want %q", got, tt.code)
-			}
-			t.Logf("heard %v after the end of speech", after)
-		})
-	}
 }
