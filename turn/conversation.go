@@ -235,11 +235,35 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 			r.stop(a.cause)
 			delete(c.replies, a.id)
 		}
+	case warm:
+		c.warm(ctx)
 	case flush:
 		select {
 		case c.flushes <- struct{}{}:
 		default: // one is waiting already
 		}
+	}
+}
+
+// Warmer is a model or a voice that can open its connection before it is
+// needed. Warm does nothing when one is open already.
+type Warmer interface {
+	Warm(ctx context.Context) error
+}
+
+// warm opens the connections that the next answer will need. One that cannot be
+// opened is no failure yet: the answer will tell.
+func (c *Conversation) warm(ctx context.Context) {
+	for _, provider := range []any{c.ports.Model, c.ports.Voice} {
+		w, ok := provider.(Warmer)
+		if !ok {
+			continue
+		}
+		c.work(func() {
+			if err := w.Warm(ctx); err != nil && ctx.Err() == nil {
+				c.log.Debug("connection not opened ahead", zap.Error(err))
+			}
+		})
 	}
 }
 

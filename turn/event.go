@@ -151,6 +151,8 @@ type (
 		id    int
 		cause error
 	}
+	// warm has the model and the voice open their connections before they are needed.
+	warm struct{}
 	// flush asks the recogniser for its final text.
 	flush struct{}
 	// leave ends the loop.
@@ -164,5 +166,6 @@ func (speak) isAction()   {}
 func (hold) isAction()    {}
 func (release) isAction() {}
 func (hush) isAction()    {}
+func (warm) isAction()    {}
 func (flush) isAction()   {}
 func (leave) isAction()   {}

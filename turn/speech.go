@@ -104,7 +104,7 @@ func firstFailure(play, voice, model error) (code string, err error) {
 
 // write puts what is to be said into the script, clause by clause.
 func (sp *speech) write(ctx context.Context) (*modelUse, error) {
-	split := tts.NewClauses(tts.Options{Says: sp.says, FirstClause: speaksFragments(sp.voice)})
+	split := tts.NewClauses(tts.Options{Says: sp.says, FirstClause: tts.TakesFragments(sp.voice)})
 	switch {
 	case sp.job.clip != nil:
 		return nil, nil
@@ -219,13 +219,6 @@ func (sp *speech) watch(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
-}
-
-// speaksFragments tells whether a voice may be given the first clause of a
-// sentence on its own. One that is bad at that says so.
-func speaksFragments(v Voice) bool {
-	f, ok := v.(interface{ Fragments() bool })
-	return !ok || f.Fragments()
 }
 
 // mayRetry asks an error whether doing the same again may help. One that ran

@@ -128,6 +128,7 @@ func (s *state) begin() {
 		return
 	}
 	s.started = true
+	s.do(warm{})
 	greeting := s.cfg.Greeting
 	switch {
 	case greeting.Say != "":
@@ -141,6 +142,7 @@ func (s *state) onVoice(v voiced) {
 	s.record(VAD{Speaking: v.speaking, AtMS: ms(v.at)})
 	s.speaking = v.speaking
 	if v.speaking {
+		s.do(warm{})
 		t := s.openTurn(v.at)
 		t.voiced, t.over, t.endpoint = true, false, false
 		return

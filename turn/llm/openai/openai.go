@@ -82,6 +82,8 @@ type Model struct {
 	cfg  Config
 	log  *zap.Logger
 	chat openai.ChatCompletionService
+
+	warmth warmth
 }
 
 // New makes a Model. It asks nothing yet.
@@ -112,6 +114,7 @@ func (m *Model) Close() {
 // Reply implements turn.Model.
 func (m *Model) Reply(ctx context.Context, req llm.Request, emit func(string)) (llm.Result, error) {
 	began := time.Now()
+	m.warmth.touch()
 	ctx, watch := llm.NewWatch(ctx)
 	defer watch.Stop()
 	watch.Await("response headers", m.cfg.Connect)

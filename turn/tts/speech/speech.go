@@ -88,6 +88,7 @@ type Voice struct {
 	cfg    Config
 	log    *zap.Logger
 	client *http.Client
+	used   lastUse
 }
 
 // New makes a Voice. It asks nothing yet.
@@ -132,6 +133,7 @@ const ahead = 1024
 
 // Speak implements turn.Voice. While a clause plays, the next one is fetched.
 func (v *Voice) Speak(ctx context.Context, clauses <-chan string, play func(tts.Audio) error) error {
+	v.used.touch()
 	ctx, cancel := context.WithCancelCause(ctx)
 	var fetching sync.WaitGroup
 	defer fetching.Wait()
