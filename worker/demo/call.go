@@ -73,6 +73,7 @@ type playing struct {
 	room   string
 
 	caller  *caller.Caller
+	greeted time.Duration // from dialling to the first sound of the greeting
 	said    []said
 	trouble []error // what went wrong, in words
 
@@ -132,7 +133,7 @@ func (p *playing) converse(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("hear the greeting: %w", err)
 	}
-	p.cfg.Log.Debug("greeting heard", zap.Duration("after_dialling", greeting.Sub(p.caller.Dialed())))
+	p.greeted = greeting.Sub(p.caller.Dialed())
 	for i, t := range p.script.Turns {
 		if err := p.moment(ctx, t); err != nil {
 			return fmt.Errorf("turn %d: %w", i+1, err)

@@ -47,7 +47,8 @@ type Called struct {
 	Script      string   `json:"script"`
 	EndedReason string   `json:"ended_reason"` // empty when the log was not sealed
 	Entries     int      `json:"entries"`
-	AudioRMS    float64  `json:"audio_rms"` // of all that the caller heard; digital silence is 0, full scale 32768
+	GreetingMS  float64  `json:"greeting_ms"` // from dialling to the first sound of the greeting; joining the room is in it
+	AudioRMS    float64  `json:"audio_rms"`   // of all that the caller heard; digital silence is 0, full scale 32768
 	Trouble     []string `json:"trouble,omitempty"`
 }
 
@@ -87,7 +88,7 @@ func (r Row) right() bool {
 }
 
 func (r *Report) add(p *playing) {
-	called := Called{ID: p.id, Script: p.script.ID, Entries: len(p.entries), AudioRMS: p.heardRMS}
+	called := Called{ID: p.id, Script: p.script.ID, Entries: len(p.entries), AudioRMS: p.heardRMS, GreetingMS: float64(p.greeted.Microseconds()) / 1000}
 	for _, err := range p.trouble {
 		called.Trouble = append(called.Trouble, fmt.Sprintf("call %s: %v", p.script.ID, err))
 	}

@@ -132,6 +132,7 @@ es-1   2            -       -        -          600  yes digits: nothing looked 
   no early          -       -        -          600  yes
 
 milliseconds from the end of the caller's speech; median first sound 500, with lookups at the end of the turn 576
+call es-1: greeting heard 0 ms after dialling
 1 of 1 lookups began before the end of speech and cost their turn at most 1 ms
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -23,6 +23,9 @@ func WriteTable(out io.Writer, r Report, other *Report) {
 		fmt.Fprintf(out, ", with lookups at the end of the turn %s", plain(other.Median()))
 	}
 	fmt.Fprintln(out)
+	for _, c := range r.Calls {
+		fmt.Fprintf(out, "call %s: greeting heard %.0f ms after dialling\n", c.Script, c.GreetingMS)
+	}
 	early, of := r.Early()
 	fmt.Fprintf(out, "%d of %d lookups began before the end of speech and cost their turn at most 1 ms\n", early, of)
 }
