@@ -46,6 +46,10 @@ func (w *Worker) Calls() int {
 // end in time, since the process began. Each may still hold memory.
 func (w *Worker) Abandoned() int64 { return w.abandoned.Load() }
 
+// Frames is how many frames the calls that are over have sent, and how many of
+// them left more than 10 ms after their time by our own clock.
+func (w *Worker) Frames() (sent, late int64) { return w.sent.Load(), w.late.Load() }
+
 // full decides whether the next call is refused. The caller holds mu.
 func (w *Worker) full() bool {
 	return w.draining || w.places >= w.cfg.MaxCalls || w.effective() >= w.cfg.LoadThreshold

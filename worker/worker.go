@@ -130,6 +130,8 @@ type Worker struct {
 	log    *zap.Logger
 
 	abandoned atomic.Int64 // what calls had to leave behind
+	sent      atomic.Int64 // frames that calls which are over have sent
+	late      atomic.Int64 // of those, the late ones
 
 	mu       sync.Mutex  // guards what follows
 	places   int         // taken, from the answer to the end of the call
@@ -196,7 +198,10 @@ func (w *Worker) Run(ctx context.Context, a dispatch.Assignment) error {
 	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now()}
 	defer func() {
 		if c.room != nil {
-			w.abandoned.Add(c.room.Counters().Abandoned)
+			counters := c.room.Counters()
+			w.abandoned.Add(counters.Abandoned)
+			w.sent.Add(counters.FramesSent)
+			w.late.Add(counters.FramesLate)
 		}
 	}()
 	return c.run(ctx)

@@ -29,6 +29,7 @@ type server struct {
 	book     *calllog.Book
 	meter    *load.Meter
 	health   *health.Server // nil when it is turned off
+	served   []worker.Served
 	worker   *worker.Worker
 	client   *dispatch.Client
 }
@@ -109,6 +110,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 	if srv.health != nil {
 		cfg.Observe = srv.health.Observe
 	}
+	srv.served = served
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err
 	}

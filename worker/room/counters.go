@@ -6,6 +6,8 @@ import "sync/atomic"
 type Counters struct {
 	FramesHeard  int64 // given to Audio
 	FramesSaid   int64 // of speech, sent
+	FramesSent   int64 // of speech and of silence, sent
+	FramesLate   int64 // of those, the ones that left more than 10 ms after their time, and those that a stall left out
 	FramesLost   int64 // packets of the caller that never came
 	Concealed    int64 // frames made up for them
 	Silence      int64 // frames filled in because nothing was sent
@@ -21,14 +23,14 @@ type Counters struct {
 
 // counts is written by the loops.
 type counts struct {
-	heard, said, lost, concealed, silence, trimmed, late, reordered, undecoded, broken, overflow, stale, dropped, unsent, abandoned atomic.Int64
+	heard, said, sent, tardy, lost, concealed, silence, trimmed, late, reordered, undecoded, broken, overflow, stale, dropped, unsent, abandoned atomic.Int64
 }
 
 // Counters tells what the room has done so far.
 func (r *Room) Counters() Counters {
 	c := &r.count
 	return Counters{
-		FramesHeard: c.heard.Load(), FramesSaid: c.said.Load(), FramesLost: c.lost.Load(), Concealed: c.concealed.Load(),
+		FramesHeard: c.heard.Load(), FramesSaid: c.said.Load(), FramesSent: c.sent.Load(), FramesLate: c.tardy.Load(), FramesLost: c.lost.Load(), Concealed: c.concealed.Load(),
 		Silence: c.silence.Load(), Trimmed: c.trimmed.Load(), Late: c.late.Load(), Broken: c.undecoded.Load() + c.broken.Load(),
 		DroppedAudio: c.dropped.Load() + c.overflow.Load(), StaleAudio: c.stale.Load(), Unsent: c.unsent.Load(), Abandoned: c.abandoned.Load() + r.outbox.Abandoned(), Reordered: c.reordered.Load(),
 	}

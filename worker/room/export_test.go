@@ -114,3 +114,6 @@ func (l Listener) Packet(at time.Duration, ssrc uint32, seq uint16, rtp uint32, 
 
 // Heard tells what the ear has done.
 func (l Listener) Heard() audio.Heard { return l.l.ear.Heard() }
+
+// Sent is how many frames were sent, and how many of them late.
+func (m Mouth) Sent() (sent, late int64) { return m.m.count.sent.Load(), m.m.count.tardy.Load() }

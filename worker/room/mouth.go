@@ -19,6 +19,9 @@ const (
 	// comfort is how many frames apart single silent packets keep an idle track
 	// alive, as an Opus encoder does that saves bandwidth: 400 ms.
 	comfort = 20
+	// tardy is how late after its time a frame leaves to be counted as late: half
+	// of the frame that a listener's jitter buffer has to spare.
+	tardy = audio.Frame / 2
 )
 
 // mouth is what the agent says. Speech waits in the queue; step, which the
@@ -36,8 +39,10 @@ type mouth struct {
 	cuts   int  // how many times it was cut
 	heard  bool // somebody listens
 	shut   bool
-	tail   int // frames of silence still to send
-	idle   int // slots since the last packet
+	tail   int       // frames of silence still to send
+	idle   int       // slots since the last packet
+	begin  time.Time // of slot 0
+	last   int64     // the slot before
 	frame  [audio.SaidFrame]int16
 	packet [audio.MaxPacket]byte
 }
@@ -128,6 +133,7 @@ func (m *mouth) wake() {
 func (m *mouth) step(slot int64) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
+	skipped := m.mark(slot)
 	packet := m.next()
 	if packet == nil {
 		m.idle++
@@ -136,7 +142,24 @@ func (m *mouth) step(slot int64) {
 	m.idle = 0
 	if err := m.send(packet, slot); err != nil {
 		m.count.unsent.Add(1)
+		return
 	}
+	m.count.sent.Add(1)
+	late := skipped
+	if time.Since(m.begin)-time.Duration(slot)*audio.Frame > tardy {
+		late++
+	}
+	m.count.tardy.Add(late)
+}
+
+// mark notes a slot and tells how many the pacer left out before it.
+func (m *mouth) mark(slot int64) (skipped int64) {
+	if m.begin.IsZero() {
+		m.begin, m.last = time.Now().Add(-time.Duration(slot)*audio.Frame), slot-1
+	}
+	skipped = slot - m.last - 1
+	m.last = slot
+	return skipped
 }
 
 // next is the packet of the next slot, nil when nothing is to be sent.

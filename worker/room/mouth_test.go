@@ -230,3 +230,26 @@ func BenchmarkMouth(b *testing.B) {
 		step()
 	}
 }
+
+func TestMouthCountsFramesThatLeaveLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tape tape
+		m := room.NewMouth(&tape, tape.send) // nobody listens: each slot sends silence
+		begin := time.Now()
+		for _, frame := range []struct {
+			slot int64
+			at   time.Duration
+		}{
+			{0, 0}, {1, 20 * time.Millisecond}, {2, 50 * time.Millisecond}, {3, 71 * time.Millisecond}, {4, 80 * time.Millisecond},
+			{10, 215 * time.Millisecond}, // after a stall the pacer leaves 5, 6, 7, 8 and 9 out
+		} {
+			time.Sleep(time.Until(begin.Add(frame.at)))
+			m.Step(frame.slot)
+		}
+		// 2 left 10 ms late, which is not more; 3 left 11 ms late, and 10 left 15
+		if sent, late := m.Sent(); sent != 6 || late != 7 {
+			t.Fatalf("%d sent, %d late; want 6 and 7", sent, late)
+		}
+	})
+}
