@@ -44,6 +44,29 @@ func CutOffs(e Embedder) (strong, weak float64) {
 	return DefaultStrong, DefaultWeak
 }
 
+// questioner is an Embedder that treats a question unlike a document: its model
+// knows the difference, or it asks its server with less patience.
+type questioner interface {
+	EmbedQuery(ctx context.Context, text string) ([]float32, error)
+}
+
+// EmbedQuery is the vector that e gives a question: by its method
+// EmbedQuery(ctx, text) ([]float32, error) when it has one, else by Embed, as a
+// document. The two give vectors of one space.
+func EmbedQuery(ctx context.Context, e Embedder, text string) ([]float32, error) {
+	if q, ok := e.(questioner); ok {
+		return q.EmbedQuery(ctx, text)
+	}
+	vectors, err := e.Embed(ctx, []string{text})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(vectors) != 1:
+		return nil, fmt.Errorf("%d vectors for one text", len(vectors))
+	}
+	return vectors[0], nil
+}
+
 // judge reads the best cosine of a search.
 func judge(e Embedder, cosine float64) Evidence {
 	strong, weak := CutOffs(e)

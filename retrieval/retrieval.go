@@ -77,7 +77,8 @@ type Result struct {
 }
 
 // Embedder turns texts into vectors of one length. It may also declare what its
-// vectors are worth: see Weight and CutOffs.
+// vectors are worth, and treat questions in a way of their own: see Weight,
+// CutOffs and EmbedQuery.
 type Embedder interface {
 	// Name identifies the model; vectors of two names never mix.
 	Name() string

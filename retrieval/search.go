@@ -140,8 +140,8 @@ func (s *Searcher) fits(seg *Segment, dim int) error {
 // an embedder that does not listen to it.
 func (s *Searcher) embed(ctx context.Context, text string) ([]float32, error) {
 	type answer struct {
-		vectors [][]float32
-		err     error
+		vector []float32
+		err    error
 	}
 	answers := make(chan answer, 1) // so that a late answer finds room and its goroutine ends
 	go func() {
@@ -152,7 +152,7 @@ func (s *Searcher) embed(ctx context.Context, text string) ([]float32, error) {
 			}
 			answers <- a
 		}()
-		a.vectors, a.err = s.embedder.Embed(ctx, []string{text})
+		a.vector, a.err = EmbedQuery(ctx, s.embedder, text)
 	}()
 	var a answer
 	select {
@@ -169,10 +169,8 @@ func (s *Searcher) embed(ctx context.Context, text string) ([]float32, error) {
 		return nil, fmt.Errorf("embedder %s was late: %w", s.embedder.Name(), context.Cause(ctx))
 	case a.err != nil:
 		return nil, fmt.Errorf("embed with %s: %w", s.embedder.Name(), a.err)
-	case len(a.vectors) != 1:
-		return nil, fmt.Errorf("embed with %s: %d vectors for one text", s.embedder.Name(), len(a.vectors))
 	}
-	question := slices.Clone(a.vectors[0])
+	question := slices.Clone(a.vector)
 	if err := normalise(question); err != nil {
 		return nil, fmt.Errorf("embed with %s: %w", s.embedder.Name(), err)
 	}

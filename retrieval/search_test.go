@@ -332,3 +332,32 @@ func TestAttachments(t *testing.T) {
 		t.Fatalf("%d of the blog in %v", fromBlog, headings(floor))
 	}
 }
+
+// asker tells questions from documents.
+type asker struct{ fake }
+
+func (a asker) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	return []float32{0, 1}, ctx.Err()
+}
+
+func TestSearchAsksAQuestionAsOne(t *testing.T) {
+	t.Parallel()
+	document := func(_ context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i := range texts {
+			vectors[i] = []float32{1, 0}
+		}
+		return vectors, nil
+	}
+	plain := fake{name: "m", dim: 2, weight: 1, answer: document}
+	for _, tt := range []struct {
+		name   string
+		e      retrieval.Embedder
+		cosine float64
+	}{{"as a document", plain, 1}, {"as a question", asker{plain}, 0}, {"late, as a question", embed.Delayed(asker{plain}, time.Millisecond), 0}} {
+		r, err := retrieval.NewSearcher(library(t, "clinica", handbook, tt.e), tt.e).Search(t.Context(), ask("horario"))
+		if err != nil || r.Degraded != nil || r.Cosine != tt.cosine {
+			t.Fatalf("%s: cosine %v, degraded %v, %v", tt.name, r.Cosine, r.Degraded, err)
+		}
+	}
+}

@@ -20,13 +20,28 @@ type delayed struct {
 }
 
 func (e *delayed) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if err := e.wait(ctx); err != nil {
+		return nil, err
+	}
+	return e.Embedder.Embed(ctx, texts)
+}
+
+// EmbedQuery keeps what e does with questions.
+func (e *delayed) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	if err := e.wait(ctx); err != nil {
+		return nil, err
+	}
+	return retrieval.EmbedQuery(ctx, e.Embedder, text)
+}
+
+func (e *delayed) wait(ctx context.Context) error {
 	timer := time.NewTimer(e.d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return e.Embedder.Embed(ctx, texts)
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
