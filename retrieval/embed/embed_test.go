@@ -10,9 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
 
 	"headstart/retrieval"
 	"headstart/retrieval/embed"
+	"headstart/retrieval/embed/embedtest"
+	"headstart/retrieval/embed/openai"
+	"headstart/retrieval/embed/remote"
+	"headstart/retrieval/embed/voyage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,6 +67,14 @@ func TestContract(t *testing.T) {
 	contract(t, embed.Hashing(8))
 	contract(t, embed.Hashing(512))
 	contract(t, embed.Delayed(embed.Hashing(64), time.Millisecond))
+	transport := embedtest.Transport(&embedtest.Server{Delay: -1})
+	for _, open := range []func(context.Context, remote.Config, *zap.Logger) (*remote.Embedder, error){openai.Open, voyage.Open} {
+		e, err := open(t.Context(), remote.Config{Key: "k", Model: "m", Transport: transport}, zap.NewNop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		contract(t, e)
+	}
 }
 
 // TestHashingIsTheSameEverywhere pins a vector: a base that was embedded by one

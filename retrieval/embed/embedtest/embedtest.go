@@ -60,6 +60,7 @@ type Server struct {
 	faults   Faults
 	requests int
 	texts    []string
+	bodies   []json.RawMessage
 }
 
 // Fail sets how the next requests fail. The zero Faults heals, and leaves the
@@ -88,6 +89,13 @@ func (s *Server) Texts() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.texts...)
+}
+
+// Bodies are the bodies of the requests that made sense, in order.
+func (s *Server) Bodies() []json.RawMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]json.RawMessage(nil), s.bodies...)
 }
 
 // ServeHTTP answers embeddings, and POST and GET /fakes/embed.
@@ -123,6 +131,7 @@ type question struct {
 	Input      json.RawMessage `json:"input"`
 	Encoding   string          `json:"encoding_format"`
 	Dimensions int             `json:"dimensions"`
+	Output     int             `json:"output_dimension"` // as Voyage calls it
 }
 
 // inputs are the texts of a question, whether it holds one or a list.
@@ -143,13 +152,17 @@ func (q question) inputs() ([]string, bool) {
 
 func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 	var q question
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&q)
+	var body json.RawMessage
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 16<<20)).Decode(&body)
+	if err == nil {
+		err = json.Unmarshal(body, &q)
+	}
 	texts, ok := q.inputs()
 	if err != nil || !ok || q.Model == "" || (q.Encoding != "" && q.Encoding != "float" && q.Encoding != "base64") {
 		refuse(w, http.StatusBadRequest)
 		return
 	}
-	f, delay := s.begin(texts)
+	f, delay := s.begin(texts, body)
 	switch f.Fault {
 	case Refuse:
 		panic(http.ErrAbortHandler)
@@ -171,11 +184,12 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 }
 
 // begin counts a request and takes its fault and delay.
-func (s *Server) begin(texts []string) (Faults, time.Duration) {
+func (s *Server) begin(texts []string, body json.RawMessage) (Faults, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests++
 	s.texts = append(s.texts, texts...)
+	s.bodies = append(s.bodies, body)
 	f := s.faults
 	if f.Fault != "" && f.Times > 0 {
 		if s.faults.Times--; s.faults.Times == 0 {
@@ -193,8 +207,8 @@ func (s *Server) answer(w http.ResponseWriter, q question, texts []string, fault
 	if dim == 0 {
 		dim = DefaultDim
 	}
-	if q.Dimensions > 0 {
-		dim = q.Dimensions
+	if asked := max(q.Dimensions, q.Output); asked > 0 {
+		dim = asked
 	}
 	if fault == WrongDim {
 		dim++
