@@ -190,7 +190,7 @@ func (s *state) onWords(ev stt.Event) {
 	before := t.text()
 	switch ev.Kind {
 	case stt.Interim:
-		t.interim = text
+		t.interim, t.endpoint = text, false
 	case stt.Final:
 		t.interim = ""
 		if text != "" {
