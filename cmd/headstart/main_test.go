@@ -17,8 +17,10 @@ import (
 const asMain = "HEADSTART_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
-	if _, ok := os.LookupEnv("HEADSTART_HEALTH_ADDR"); !ok {
-		os.Setenv("HEADSTART_HEALTH_ADDR", healthOff) // no test takes a fixed port
+	for _, env := range []string{"HEADSTART_HEALTH_ADDR", "HEADSTART_API_ADDR"} { // no test takes a fixed port
+		if _, ok := os.LookupEnv(env); !ok {
+			os.Setenv(env, "off")
+		}
 	}
 	if os.Getenv(asMain) != "" {
 		main()
@@ -72,7 +74,7 @@ func TestUsage(t *testing.T) {
 		{"no model of that name", []string{"models", "pull", "whisper"}, []string{"whisper", "models list"}},
 		{"a web demo with figures", []string{"demo", "--web", "--json", "x"}, []string{"--web"}},
 		{"no samples", []string{"demo", "--testdata", t.TempDir()}, []string{"agents"}},
-		{"an unknown fault", []string{"fakes", "--fault", "eyes=blind"}, []string{"stt, llm, tts and embed"}},
+		{"an unknown fault", []string{"fakes", "--fault", "eyes=blind"}, []string{"stt, llm, tts, aura and embed"}},
 		{"an agent that is not there", []string{"dev", "--url", "ws://127.0.0.1:1", "--agent", "nope.yaml"}, []string{"LIVEKIT_API_SECRET"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"headstart/retrieval"
 	"headstart/store/sqlite"
 	"headstart/worker"
+	v1 "headstart/worker/api/v1"
 	"headstart/worker/calllog"
 	"headstart/worker/dispatch"
 	"headstart/worker/health"
@@ -29,6 +30,7 @@ type server struct {
 	book     *calllog.Book
 	meter    *load.Meter
 	health   *health.Server // nil when it is turned off
+	api      *v1.Server     // likewise
 	served   []worker.Served
 	worker   *worker.Worker
 	client   *dispatch.Client
@@ -43,6 +45,7 @@ func openServer(ctx context.Context, s settings, agents []worker.Agent, early bo
 		func() error { return srv.openLogs(ctx) },
 		srv.openMeter,
 		func() error { return srv.openHealth(ctx) },
+		func() error { return srv.openAPI(ctx, agents) },
 		func() error { return srv.openWorker(ctx, agents, early) },
 	} {
 		if err := open(); err != nil {
@@ -122,7 +125,8 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 }
 
 // serve takes calls until ctx ends, then drains; when now ends too, it ends
-// the calls that are left. The logs are shipped, and health is told, to the end.
+// the calls that are left. The logs are shipped, and told to whoever asks, and
+// so is health, to the end.
 func (srv *server) serve(ctx, now context.Context) error {
 	shipping, stopShipping := context.WithCancel(context.WithoutCancel(ctx)) // until the last call is sealed
 	defer stopShipping()
@@ -131,6 +135,7 @@ func (srv *server) serve(ctx, now context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { srv.measure(shipping) })
 	beside.Go(func() { srv.tellHealth(shipping) })
+	beside.Go(func() { srv.tellOperators(shipping) })
 	err := srv.worker.Serve(ctx, now, srv.client, srv.settings.drain)
 	stopShipping()
 	beside.Wait()
@@ -144,6 +149,9 @@ func (srv *server) close() error {
 	var errs []error
 	if srv.health != nil {
 		errs = append(errs, srv.health.Close())
+	}
+	if srv.api != nil {
+		errs = append(errs, srv.api.Close())
 	}
 	if srv.book != nil {
 		errs = append(errs, srv.book.Close())

@@ -28,10 +28,12 @@ type settings struct {
 	loadThreshold          float64
 	cpus                   float64 // that the process may use; 0 asks its cgroup
 	healthAddr             string  // "" and "off" are nowhere
+	apiAddr                string  // of /v1; "" and "off" are nowhere
 	drain                  time.Duration
 	lookupBudget           time.Duration
 
 	deepgramKey, openaiKey string
+	operatorKey            string // that /v1 asks for; empty asks for none
 }
 
 // settingsFromEnv reads every variable that a worker knows.
@@ -46,6 +48,7 @@ func settingsFromEnv() (settings, error) {
 		region:    os.Getenv("HEADSTART_REGION"),
 		drain:     time.Hour, lookupBudget: budget, cpus: cpus,
 		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"),
+		operatorKey: os.Getenv("HEADSTART_API_KEY"),
 	}, errors.Join(err, cpusErr)
 }
 
@@ -87,6 +90,7 @@ func (s *settings) workerFlags(cmd *cobra.Command) {
 	f.IntVar(&s.maxCalls, "max-calls", s.maxCalls, "calls at once; 0 is 8 for each core")
 	f.Float64Var(&s.loadThreshold, "load-threshold", s.loadThreshold, "processor load of this process at which calls are refused, above 0; 1 refuses none")
 	f.StringVar(&s.healthAddr, "health-addr", s.healthAddr, "`ADDRESS` of /, /ready, /worker and /metrics; off is nowhere (HEADSTART_HEALTH_ADDR)")
+	f.StringVar(&s.apiAddr, "api-addr", s.apiAddr, "`ADDRESS` of /v1, for operators; others than loopback need HEADSTART_API_KEY; off is nowhere (HEADSTART_API_ADDR)")
 	f.DurationVar(&s.drain, "drain-timeout", s.drain, "how long calls may go on after the first SIGTERM")
 	f.StringVar(&s.region, "region", s.region, "country of callers' numbers without a prefix, such as ES (HEADSTART_REGION)")
 }
@@ -114,9 +118,10 @@ func (s settings) fields() []zap.Field {
 		zap.String("livekit_api_secret", mask(s.apiSecret)), zap.String("agent_name", s.agentName),
 		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("models", s.models),
 		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls),
-		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.Duration("drain_timeout", s.drain),
+		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
 		zap.Duration("lookup_budget", s.lookupBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
+		zap.String("api_key", mask(s.operatorKey)),
 	}
 }
 

@@ -39,7 +39,7 @@ every try, the process ends with 1 once its last call is over.`,
 			return s.serve(cmd.Context(), log)
 		},
 	}
-	return s.withEnv(cmd, settings{healthAddr: defaultHealthAddr, loadThreshold: 0.7})
+	return s.withEnv(cmd, settings{healthAddr: defaultHealthAddr, apiAddr: defaultAPIAddr, loadThreshold: 0.7})
 }
 
 func devCommand() *cobra.Command {
@@ -77,7 +77,7 @@ of its own on loopback, and prints what a client needs to reach it.`,
 		},
 	}
 	cmd.Flags().BoolVar(&debug, "debug", false, "log everything")
-	return s.withEnv(cmd, settings{healthAddr: healthOff, loadThreshold: 1}) // it shares the machine with whoever changes it
+	return s.withEnv(cmd, settings{healthAddr: healthOff, apiAddr: defaultAPIAddr, loadThreshold: 1}) // it shares the machine with whoever changes it
 }
 
 // withEnv fills the settings from the environment, and those that differ
@@ -85,7 +85,7 @@ of its own on loopback, and prints what a client needs to reach it.`,
 func (s *settings) withEnv(cmd *cobra.Command, defaults settings) *cobra.Command {
 	var err error
 	*s, err = settingsFromEnv()
-	s.healthAddr, s.loadThreshold = healthAddrOr(defaults.healthAddr), defaults.loadThreshold
+	s.healthAddr, s.apiAddr, s.loadThreshold = healthAddrOr(defaults.healthAddr), apiAddrOr(defaults.apiAddr), defaults.loadThreshold
 	s.workerFlags(cmd)
 	if err != nil {
 		cmd.PreRunE = func(*cobra.Command, []string) error { return err }

@@ -43,8 +43,7 @@ import (
 const (
 	headerWithin = 5 * time.Second
 	idleWithin   = time.Minute
-	// endWithin is longer than a write may take: a reader that reads gets all.
-	endWithin = 6 * time.Second
+	endWithin    = 2 * time.Second
 	// maxFollowers keeps a client that opens streams without end from taking
 	// the files that calls need.
 	maxFollowers = 256
@@ -147,7 +146,7 @@ func (s *Server) Close() error {
 var errEnding = errors.New("the process is ending")
 
 // Run answers requests until ctx ends, and tells followers what is written by
-// then. Those that are still being answered 6 s later are cut. It returns an
+// then. Those that are still being answered 2 s later are cut. It returns an
 // error when the port was lost.
 func (s *Server) Run(ctx context.Context) error {
 	answering, end := context.WithCancelCause(context.WithoutCancel(ctx)) // streams are told why they end
