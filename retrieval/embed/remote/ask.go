@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -128,7 +129,7 @@ var code = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // refused makes the error of a refusal. Of its body only codes are told.
 func (e *Embedder) refused(res *http.Response) error {
-	said := fmt.Sprintf("server answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))
+	said := []string{fmt.Sprintf("server answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))}
 	var body struct {
 		Error struct{ Type, Code any }
 	}
@@ -136,13 +137,13 @@ func (e *Embedder) refused(res *http.Response) error {
 	if err == nil && json.Unmarshal(text, &body) == nil {
 		for _, c := range []any{body.Error.Type, body.Error.Code} {
 			if c, ok := c.(string); ok && code.MatchString(c) {
-				said += ", " + c
+				said = append(said, c)
 			}
 		}
 	}
 	return &Error{
 		Embedder: e.name, Status: res.StatusCode, Again: retryableStatus(res.StatusCode),
-		Wait: asksToWait(res.Header), Err: errors.New(said),
+		Wait: asksToWait(res.Header), Err: errors.New(strings.Join(said, ", ")),
 	}
 }
 
