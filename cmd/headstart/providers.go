@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
 
 	"headstart/retrieval"
 	"headstart/retrieval/analyse"
-	"headstart/retrieval/embed"
 	"headstart/turn"
 	"headstart/turn/llm/extractive"
 	"headstart/turn/llm/openai"
@@ -34,6 +32,7 @@ type kit struct {
 	early    bool // lookups start while the caller speaks
 
 	saidNoWeights bool
+	remote        map[string]retrieval.Embedder // by what the agent files say of them
 }
 
 // serve makes all that an agent needs, and synthesises its phrases.
@@ -46,7 +45,7 @@ func (k *kit) serve(ctx context.Context, a worker.Agent) (worker.Served, error) 
 	s.Detector, s.Names.VAD, err[3] = k.detector(a)
 	if len(a.Docs) > 0 {
 		var embedder retrieval.Embedder
-		if embedder, err[4] = k.embedder(a); err[4] == nil {
+		if embedder, err[4] = k.embedder(ctx, a); err[4] == nil {
 			s.Searcher, s.Names.Embedder = retrieval.NewSearcher(k.library, embedder), embedder.Name()
 		}
 	}
@@ -190,29 +189,6 @@ func (k *kit) detector(a worker.Agent) (func() turn.Detector, string, error) {
 	return energy, "energy", nil
 }
 
-// embedder makes the embedder that the agent names.
-func (k *kit) embedder(a worker.Agent) (retrieval.Embedder, error) {
-	var o struct {
-		DelayMS int `yaml:"delay_ms"`
-		Dim     int `yaml:"dim"`
-	}
-	switch a.Embedder.Provider {
-	case "", "hashing":
-		if err := options(a.Embedder.Options, &o); err != nil {
-			return nil, fmt.Errorf("embedder: %w", err)
-		}
-		if o.Dim == 0 {
-			o.Dim = 512
-		}
-		var e retrieval.Embedder = embed.Hashing(o.Dim)
-		if o.DelayMS > 0 {
-			e = embed.Delayed(e, time.Duration(o.DelayMS)*time.Millisecond)
-		}
-		return e, nil
-	}
-	return nil, unknown("embedder", a.Embedder.Provider, "hashing")
-}
-
 // loadBases builds the bases that the agents read, each with the language and
 // the embedder of the first agent that reads it.
 func (k *kit) loadBases(ctx context.Context, agents []worker.Agent, folders map[string]string, progress func(base string, p retrieval.Progress)) error {
@@ -238,7 +214,7 @@ func (k *kit) loadBases(ctx context.Context, agents []worker.Agent, folders map[
 func (k *kit) loadBase(ctx context.Context, a worker.Agent, base, dir string, progress func(string, retrieval.Progress)) error {
 	a.Embedder.Options = maps.Clone(a.Embedder.Options)
 	delete(a.Embedder.Options, "delay_ms") // it is there for questions
-	embedder, err := k.embedder(a)
+	embedder, err := k.embedder(ctx, a)
 	if err != nil {
 		return err
 	}

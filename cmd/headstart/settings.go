@@ -32,8 +32,8 @@ type settings struct {
 	drain                  time.Duration
 	lookupBudget           time.Duration
 
-	deepgramKey, openaiKey string
-	operatorKey            string // that /v1 asks for; empty asks for none
+	deepgramKey, openaiKey, voyageKey string
+	operatorKey                       string // that /v1 asks for; empty asks for none
 }
 
 // settingsFromEnv reads every variable that a worker knows.
@@ -47,7 +47,7 @@ func settingsFromEnv() (settings, error) {
 		models:    envOr("HEADSTART_MODELS", defaultModels()),
 		region:    os.Getenv("HEADSTART_REGION"),
 		drain:     time.Hour, lookupBudget: budget, cpus: cpus,
-		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"),
+		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"), voyageKey: os.Getenv("VOYAGE_API_KEY"),
 		operatorKey: os.Getenv("HEADSTART_API_KEY"),
 	}, errors.Join(err, cpusErr)
 }
@@ -121,6 +121,7 @@ func (s settings) fields() []zap.Field {
 		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
 		zap.Duration("lookup_budget", s.lookupBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
+		zap.String("voyage_api_key", mask(s.voyageKey)),
 		zap.String("api_key", mask(s.operatorKey)),
 	}
 }

@@ -55,7 +55,7 @@ func newWireOf(t *testing.T, file string, faults map[string]string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := settings{url: live.URL, apiKey: live.APIKey, apiSecret: live.APISecret, agentName: t.Name(), data: t.TempDir(), models: t.TempDir(), drain: 10 * time.Second, loadThreshold: 1}
+	s := settings{url: live.URL, apiKey: live.APIKey, apiSecret: live.APISecret, agentName: t.Name(), bases: []string{"clinica-norte=../../testdata/knowledge/clinica-norte"}, data: t.TempDir(), models: t.TempDir(), drain: 10 * time.Second, loadThreshold: 1}
 	if w.srv, err = openServer(t.Context(), s, []worker.Agent{agent}, true, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/retrieval"
+	"headstart/retrieval/embed"
+	"headstart/retrieval/embed/openai"
+	"headstart/retrieval/embed/remote"
+	"headstart/retrieval/embed/voyage"
+	"headstart/worker"
+)
+
+// embedder makes the embedder that the agent names.
+func (k *kit) embedder(ctx context.Context, a worker.Agent) (retrieval.Embedder, error) {
+	switch a.Embedder.Provider {
+	case "", "hashing":
+		return hashing(a)
+	case "openai":
+		return k.remoteEmbedder(ctx, a, openai.Open, k.settings.openaiKey, "OPENAI_API_KEY")
+	case "voyage":
+		return k.remoteEmbedder(ctx, a, voyage.Open, k.settings.voyageKey, "VOYAGE_API_KEY")
+	}
+	return nil, unknown("embedder", a.Embedder.Provider, "hashing, openai, voyage")
+}
+
+func hashing(a worker.Agent) (retrieval.Embedder, error) {
+	var o struct {
+		DelayMS int `yaml:"delay_ms"`
+		Dim     int `yaml:"dim"`
+	}
+	if err := options(a.Embedder.Options, &o); err != nil {
+		return nil, fmt.Errorf("embedder: %w", err)
+	}
+	if o.Dim == 0 {
+		o.Dim = 512
+	}
+	var e retrieval.Embedder = embed.Hashing(o.Dim)
+	if o.DelayMS > 0 {
+		e = embed.Delayed(e, time.Duration(o.DelayMS)*time.Millisecond)
+	}
+	return e, nil
+}
+
+// opener is what the vendors' packages have in common.
+type opener func(context.Context, remote.Config, *zap.Logger) (*remote.Embedder, error)
+
+// remoteEmbedder makes an embedder once, for the bases and the questions of all
+// agents that say the same of it: they share its connections and its length.
+func (k *kit) remoteEmbedder(ctx context.Context, a worker.Agent, open opener, key, variable string) (retrieval.Embedder, error) {
+	said, err := json.Marshal(a.Embedder)
+	if err != nil {
+		return nil, fmt.Errorf("embedder: read options: %w", err)
+	}
+	if e, ok := k.remote[string(said)]; ok {
+		return e, nil
+	}
+	cfg, err := embedderConfig(a.Embedder, key)
+	if err != nil {
+		return nil, fmt.Errorf("embedder: %w", err)
+	}
+	e, err := open(ctx, cfg, k.log)
+	switch {
+	case err != nil && cfg.Key == "":
+		return nil, fmt.Errorf("embedder %s (is %s set?): %w", a.Embedder.Provider, variable, err)
+	case err != nil:
+		return nil, fmt.Errorf("embedder %s: %w", a.Embedder.Provider, err)
+	}
+	if k.remote == nil {
+		k.remote = map[string]retrieval.Embedder{}
+	}
+	k.remote[string(said)] = e
+	return e, nil
+}
+
+// embedderConfig takes what is ours out of the options; the rest goes into the
+// body of the requests.
+func embedderConfig(m worker.ModelConfig, key string) (remote.Config, error) {
+	base, key, rest := endpoint(m.Options, key)
+	var o struct {
+		Dim       int `yaml:"dim"`
+		MaxInputs int `yaml:"max_inputs"`
+	}
+	ours := map[string]any{}
+	for _, name := range []string{"dim", "max_inputs"} {
+		if v, ok := rest[name]; ok {
+			ours[name] = v
+			delete(rest, name)
+		}
+	}
+	err := options(ours, &o)
+	return remote.Config{BaseURL: base, Key: key, Model: m.Model, Dim: o.Dim, Inputs: o.MaxInputs, Options: rest}, err
+}

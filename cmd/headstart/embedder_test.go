@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+
+	"headstart/retrieval/embed/embedtest"
+	"headstart/turn"
+	"headstart/turn/llm/openai/openaitest"
+	"headstart/worker"
+)
+
+const embedderAgent = wireAgent + `embedder: {provider: openai, model: text-embedding-3-small, options: {base_url: "%[1]s/v1", api_key: k}}
+docs: {base: clinica-norte}
+`
+
+// budgetAndSlack is what a turn may wait for its lookups, 250 ms, and what a
+// loaded machine adds to it.
+const budgetAndSlack = 250 + 50
+
+// TestAnEmbedderOverItsRealProtocol breaks the embedder once the base is loaded:
+// the words answer alone, the log says why, and the turn waits no longer.
+func TestAnEmbedderOverItsRealProtocol(t *testing.T) {
+	for _, tt := range []struct {
+		name, fault string
+		says        []string // in the message of search_degraded; none when it works
+	}{
+		{"works", "", nil},
+		{"refuses", `{"fault":"refuse"}`, []string{"openai/text-embedding-3-small", "2 tries"}},
+		{"answers 500", `{"fault":"error"}`, []string{"500 Internal Server Error", "2 tries"}},
+		{"hangs", `{"fault":"hang"}`, []string{"was late", "lookup budget spent"}},
+		{"has another dimension", `{"fault":"dimension"}`, []string{"has 256 dimensions", "answered with 257", "push the bases again"}},
+		{"sends garbage", `{"fault":"garbage"}`, []string{"no list of vectors"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			faults, branches := map[string]string{}, []string{"words", "vectors"}
+			if tt.fault != "" {
+				faults["embed"], branches = tt.fault, []string{"words"}
+			}
+			w := newWireOf(t, embedderAgent, faults)
+			entries, after, _ := w.call()
+			answered(t, entries)
+			docs := eventsOf[turn.DocsSources](entries)
+			if len(docs) == 0 || len(docs[0].Sources) == 0 || docs[0].Sources[0].Path != "horarios.md" {
+				t.Fatalf("the lookup found %+v", docs)
+			}
+			if d := cmp.Diff(branches, docs[0].Branches); d != "" {
+				t.Fatalf("branches (-want +got):\n%s", d)
+			}
+			if docs[0].WaitedMS > budgetAndSlack {
+				t.Fatalf("the turn waited %.0f ms for its lookup", docs[0].WaitedMS)
+			}
+			degraded(t, entries, tt.says)
+			t.Logf("waited %.0f ms for the lookup, embedder %.0f ms, first sound %v after the end of speech", docs[0].WaitedMS, docs[0].EmbedMS, after)
+		})
+	}
+}
+
+func answered(t *testing.T, entries []turn.Entry) {
+	t.Helper()
+	agent := eventsOf[turn.TurnAgent](entries)
+	if len(agent) < 2 || agent[1].Text != openaitest.DefaultText {
+		t.Fatalf("the agent's turns %+v", agent)
+	}
+	for _, m := range eventsOf[turn.MetricsTurn](entries) {
+		if m.LookupWaitMS > budgetAndSlack {
+			t.Fatalf("a turn waited %.0f ms for its lookups", m.LookupWaitMS)
+		}
+	}
+}
+
+// degraded holds the failures of a call to be of the vector branch, and to say
+// what they should; to be none when they should say nothing.
+func degraded(t *testing.T, entries []turn.Entry, says []string) {
+	t.Helper()
+	failures := eventsOf[turn.Failure](entries)
+	if (len(says) > 0) != (len(failures) > 0) {
+		t.Fatalf("failures %+v", failures)
+	}
+	for _, f := range failures {
+		if f.Code != turn.CodeSearchDegraded || !f.Recoverable {
+			t.Fatalf("failure %+v", f)
+		}
+		for _, want := range says {
+			if !strings.Contains(f.Message, want) {
+				t.Fatalf("no %q in %q", want, f.Message)
+			}
+		}
+	}
+}
+
+func TestEmbeddersOfAgents(t *testing.T) {
+	t.Parallel()
+	mux := http.NewServeMux() // it knows no other path
+	mux.Handle("/v1/embeddings", &embedtest.Server{Delay: -1})
+	fakes := httptest.NewServer(mux)
+	defer fakes.Close()
+	k := &kit{settings: settings{openaiKey: "k"}, log: zap.NewNop()}
+	const head = "name: a\nlanguage: es-ES\nstt: {provider: flux}\nllm: {provider: extractive}\nvoice: {provider: builtin}\n"
+	for _, tt := range []struct {
+		embedder, name string
+		dim            int
+		complaint      string
+	}{
+		{"", "hashing-512", 512, ""},
+		{"{provider: hashing, options: {dim: 64, delay_ms: 80}}", "hashing-64", 64, ""},
+		{`{provider: openai, model: small, options: {base_url: "%s/v1"}}`, "openai/small", 256, ""},
+		{`{provider: openai, model: small, options: {dim: 64, max_inputs: 8}}`, "openai/small", 64, ""},
+		{`{provider: voyage, model: voyage-3.5, options: {base_url: "%s/v1", output_dtype: float}}`, "voyage/voyage-3.5", 256, ""},
+		{`{provider: voyage, model: voyage-3.5}`, "", 0, "is VOYAGE_API_KEY set?"},
+		{`{provider: openai}`, "", 0, "model is empty"},
+		{`{provider: openai, model: small, options: {dim: many}}`, "", 0, "options"},
+		{`{provider: openai, model: small, options: {base_url: "%s/nowhere"}}`, "", 0, "404 Not Found"},
+		{`{provider: other}`, "", 0, "use one of: hashing, openai, voyage"},
+	} {
+		file := head
+		if tt.embedder != "" {
+			file += "embedder: " + strings.ReplaceAll(tt.embedder, "%s", fakes.URL) + "\n"
+		}
+		a, err := worker.ParseAgent([]byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := k.embedder(t.Context(), a)
+		if tt.complaint != "" {
+			if !strings.Contains(fmt.Sprint(err), tt.complaint) {
+				t.Fatalf("%s: %v does not tell %q", tt.embedder, err, tt.complaint)
+			}
+			continue
+		}
+		if err != nil || e.Name() != tt.name || e.Dim() != tt.dim {
+			t.Fatalf("%s made %v, %v", tt.embedder, e, err)
+		}
+		again, err := k.embedder(t.Context(), a)
+		if shared := strings.Contains(tt.name, "/"); err != nil || shared && again != e {
+			t.Fatalf("%s made another for the questions: %v", tt.embedder, err)
+		}
+	}
+}
