@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"headstart/turn/tts"
 )
@@ -182,11 +183,11 @@ func (s *script) piece(ctx context.Context, n int) (p piece, ok bool) {
 func (s *script) reached(heard time.Duration, told int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, _ := s.heardLocked(heard)
-	if len(text) <= told {
+	n, _ := s.heardLocked(heard)
+	if n <= told {
 		return ""
 	}
-	return text[told:]
+	return s.textLocked(n)[told:]
 }
 
 // playedSlack is how exactly the mouth knows what has left: one frame.
@@ -204,48 +205,64 @@ func (s *script) over(heard time.Duration) bool {
 func (s *script) heardText(heard time.Duration) (text string, whole bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text, whole = s.heardLocked(heard)
-	return strings.TrimSpace(text), whole
+	n, whole := s.heardLocked(heard)
+	return strings.TrimSpace(s.textLocked(n)), whole
 }
 
-func (s *script) heardLocked(heard time.Duration) (text string, whole bool) {
-	var b strings.Builder
+// heardLocked is how many bytes of the text were heard. The watcher asks at
+// every look, so it builds no text.
+func (s *script) heardLocked(heard time.Duration) (n int, whole bool) {
 	for _, l := range s.lines {
 		switch {
 		case !l.sounds && l.whole: // nothing of it can be spoken
-			b.WriteString(l.Text)
+			n += len(l.Text)
 		case l.sounds && l.whole && heard > l.starts+l.length-playedSlack:
-			b.WriteString(l.Text)
+			n += len(l.Text)
 		case l.sounds && heard > l.starts:
-			b.WriteString(spokenPart(l, heard-l.starts))
-			return b.String(), false
+			return n + spokenPart(l, heard-l.starts), false
 		default:
-			return b.String(), false
+			return n, false
 		}
 	}
-	return b.String(), true
+	return n, true
+}
+
+// textLocked is the beginning of the text, n bytes of it.
+func (s *script) textLocked(n int) string {
+	var b strings.Builder
+	for _, l := range s.lines {
+		b.WriteString(l.Text[:min(len(l.Text), n-b.Len())])
+	}
+	return b.String()
 }
 
 // secondsPerRune is how long a character sounds while the audio of its clause
 // is still coming: 14 a second, an ordinary pace in Spanish and English.
 const secondsPerRune = time.Second / 14
 
-// spokenPart cuts a clause at the last word that had ended.
-func spokenPart(l line, heard time.Duration) string {
+// spokenPart is how many bytes of a clause were spoken, to the end of the last
+// word that was.
+func spokenPart(l line, heard time.Duration) int {
+	runes := utf8.RuneCountInString(l.Text)
 	length := l.length
 	if !l.whole {
-		length = max(length, time.Duration(len([]rune(l.Text)))*secondsPerRune)
+		length = max(length, time.Duration(runes)*secondsPerRune)
 	}
 	if length <= 0 {
-		return ""
+		return 0
 	}
-	runes := []rune(l.Text)
-	end := int(int64(len(runes)) * int64(heard) / int64(length))
-	if end >= len(runes) {
-		return l.Text
+	end := int(int64(runes) * int64(heard) / int64(length))
+	if end >= runes {
+		return len(l.Text)
 	}
-	for end > 0 && runes[end] != ' ' {
-		end--
+	n, space := 0, 0
+	for i, r := range l.Text { // to the rune at end, which may be the space after a word
+		if r == ' ' {
+			space = i
+		}
+		if n++; n > end {
+			break
+		}
 	}
-	return string(runes[:end])
+	return space
 }

@@ -37,8 +37,11 @@ func newSpeech(job speak, ports Ports, says []tts.Pronunciation, report func(sta
 var errBurst = errors.New("panicked")
 
 const (
-	// watchEvery is how often playback is looked at: well under a frame of 20 ms.
-	watchEvery = 5 * time.Millisecond
+	// watchEvery is how often playback is looked at until it begins, so that its
+	// first frame is noticed at once. From then on once a frame of 20 ms is
+	// enough: the mouth knows no more.
+	watchEvery  = 5 * time.Millisecond
+	listenEvery = 20 * time.Millisecond
 	// showEvery is how often the words that were heard are told, at most: text on
 	// a screen need not be finer.
 	showEvery = 100 * time.Millisecond
@@ -199,16 +202,20 @@ func (sp *speech) attempt(ctx context.Context, from int) error {
 func (sp *speech) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	told, shown := 0, time.Duration(0)
+	told, shown, sounding := 0, time.Duration(0), false
 	for {
 		heard := sp.player.heard()
 		over := sp.script.over(heard)
-		if heard > 0 {
+		if heard > 0 && !sounding {
+			sounding = true
 			sp.report(stageSounding, "")
+			tick.Reset(listenEvery)
 		}
-		if delta := sp.script.reached(heard, told); delta != "" && (heard-shown >= showEvery || told == 0 || over) {
-			sp.report(stageWords, delta)
-			told, shown = told+len(delta), heard
+		if heard-shown >= showEvery || told == 0 || over {
+			if delta := sp.script.reached(heard, told); delta != "" {
+				sp.report(stageWords, delta)
+				told, shown = told+len(delta), heard
+			}
 		}
 		if over {
 			return
