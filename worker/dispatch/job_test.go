@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,48 +147,6 @@ func TestFailureAndPanicAreReportedFailed(t *testing.T) {
 		want := map[string]string{"AJ_1": "panic of type string", "AJ_2": strings.Repeat("x", 199)}
 		if diff := cmp.Diff(want, texts); diff != "" {
 			t.Fatalf("error texts (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestTwoHundredShortJobsReportOnceEach(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const jobs = 200
-		h := &host{places: jobs}
-		var n atomic.Int64
-		h.script = func(_ context.Context, a dispatch.Assignment) error {
-			switch n.Add(1) % 4 {
-			case 0:
-				a.Done(nil)
-			case 1:
-				return errors.New("failed")
-			case 2:
-				var wg sync.WaitGroup
-				for range 3 {
-					wg.Go(func() { a.Done(nil) })
-				}
-				wg.Wait()
-			}
-			return nil
-		}
-		w := begin(t, h, nil)
-		c := w.server.Conn(t.Context())
-		for n := range jobs {
-			c.Offer(job(n))
-		}
-		synctest.Wait()
-		for n := range jobs {
-			c.Assign(job(n), "token")
-		}
-		synctest.Wait()
-		for n := range jobs {
-			updates := c.Updates(job(n).GetId())
-			if len(updates) != 2 || updates[0] != running || updates[1] == running {
-				t.Fatalf("job %d: %v, want running and one end", n, updates)
-			}
-		}
-		if h.ran.Load() != jobs || h.freed.Load() != 0 {
-			t.Fatalf("%d ran and %d were released, want %d and none", h.ran.Load(), h.freed.Load(), jobs)
 		}
 	})
 }
