@@ -125,6 +125,21 @@ func TestOperatorsFollowACall(t *testing.T) {
 	if first, last := got.entries[0], got.entries[len(got.entries)-1]; first.Type != "call.started" || last.Type != "call.summary" {
 		t.Fatalf("from %s to %s", first.Type, last.Type)
 	}
+	for _, args := range [][]string{{id}, {id, "--json"}, {id, "--follow"}} {
+		out, err := command(t, append([]string{"log", "--api", w.api}, args...)...)
+		if err != nil || strings.Count(out, "call.started") != 1 || strings.Count(out, "call.summary") != 1 {
+			t.Fatalf("log %v: %q, %v", args, out, err)
+		}
+	}
+	if out, err := command(t, "log", "--api", w.api+"/"); err != nil || !strings.Contains(out, id) {
+		t.Fatalf("the list: %q, %v", out, err)
+	}
+	for _, follow := range []string{"--follow", "--json"} {
+		_, err := command(t, "log", "--api", w.api, "call-nope", follow)
+		if refused, ok := errors.AsType[*refusedError](err); !ok || refused.Code != "call" {
+			t.Fatalf("a call that is not there: %v", err)
+		}
+	}
 	w.terminate()
 }
 

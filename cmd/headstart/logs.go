@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	var data string
+	var data, api string
 	var follow, asJSON bool
 	var after int64
 	cmd := &cobra.Command{
@@ -25,9 +26,13 @@ func logCommand() *cobra.Command {
 		Short: "What happened in a call, entry by entry; without CALL, the last calls",
 		Example: `  headstart log                      the last calls
   headstart log call-7Hq2 --follow   a call while it goes on
-  headstart log call-7Hq2 --json     one JSON object a line`,
+  headstart log call-7Hq2 --json     one JSON object a line
+  headstart log --api http://worker-3:8080   another machine's calls`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if api != "" {
+				return logElsewhere(cmd, elsewhere{api, os.Getenv("HEADSTART_API_KEY")}, args, after, follow, asJSON)
+			}
 			book, db, err := openBook(cmd.Context(), data, zap.NewNop())
 			if err != nil {
 				return err
@@ -37,18 +42,15 @@ func logCommand() *cobra.Command {
 			if len(args) == 0 {
 				return listCalls(cmd.Context(), out, db, asJSON)
 			}
-			write := writeEntry
-			if asJSON {
-				write = writeJSON
-			}
 			if _, err := db.Call(cmd.Context(), calllog.DefaultOrg, args[0]); errors.Is(err, calllog.ErrUnknownCall) && !follow {
 				return fmt.Errorf("no call %s in %s; headstart log lists the last ones", args[0], data)
 			}
-			return printLog(cmd.Context(), out, book, args[0], after, follow, write)
+			return printLog(cmd.Context(), out, book, args[0], after, follow, writerOf(asJSON))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&data, "data", envOr("HEADSTART_DATA", ".headstart"), "`DIR` of the log (HEADSTART_DATA)")
+	f.StringVar(&api, "api", "", "read from a worker's /v1 at this `URL` instead; its key is HEADSTART_API_KEY")
 	f.BoolVarP(&follow, "follow", "f", false, "go on as entries are written, until the log is sealed")
 	f.BoolVar(&asJSON, "json", false, "one JSON object a line")
 	f.Int64Var(&after, "after", 0, "only entries with a seq above this one")
@@ -58,7 +60,7 @@ func logCommand() *cobra.Command {
 // pageSize is how many entries are read at a time.
 const pageSize = 500
 
-func printLog(ctx context.Context, out io.Writer, book *calllog.Book, call string, after int64, follow bool, write func(io.Writer, turn.Entry) error) error {
+func printLog(ctx context.Context, out io.Writer, book *calllog.Book, call string, after int64, follow bool, write writer) error {
 	if follow {
 		for entry, err := range book.Follow(ctx, call, after) {
 			if err != nil {
@@ -90,6 +92,16 @@ func printLog(ctx context.Context, out io.Writer, book *calllog.Book, call strin
 	}
 }
 
+// writer writes one entry.
+type writer func(io.Writer, turn.Entry) error
+
+func writerOf(asJSON bool) writer {
+	if asJSON {
+		return writeJSON
+	}
+	return writeEntry
+}
+
 // writeEntry writes an entry for people: seq, time, type, payload.
 func writeEntry(out io.Writer, e turn.Entry) error {
 	data := &bytes.Buffer{}
@@ -103,10 +115,17 @@ func writeEntry(out io.Writer, e turn.Entry) error {
 func writeJSON(out io.Writer, e turn.Entry) error { return json.NewEncoder(out).Encode(e) }
 
 func listCalls(ctx context.Context, out io.Writer, calls calllog.Calls, asJSON bool) error {
-	list, err := calls.Calls(ctx, calllog.DefaultOrg, 20)
+	list, err := calls.Calls(ctx, calllog.DefaultOrg, listed)
 	if err != nil {
 		return fmt.Errorf("list calls: %w", err)
 	}
+	return writeCalls(out, list, asJSON)
+}
+
+// listed is how many calls are listed.
+const listed = 20
+
+func writeCalls(out io.Writer, list []calllog.Call, asJSON bool) error {
 	if len(list) == 0 && !asJSON {
 		fmt.Fprintln(out, "no calls yet")
 	}
