@@ -2,9 +2,7 @@ package turn
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
-	"time"
 
 	"headstart/memory"
 	"headstart/retrieval"
@@ -252,66 +250,6 @@ func (s *state) onDraftFailed(out outcome) {
 	s.draft = nil
 }
 
-// mostFailures is how many answers in a row may break before the call is ended:
-// there is no use in apologising for ever.
-const mostFailures = 3
-
-// onBroken lets the caller hear that something of ours broke.
-func (s *state) onBroken(r *reply) {
-	if r.kind == KindReply {
-		s.failures++
-	}
-	if s.failures >= mostFailures {
-		s.sayGoodbye(End{Reason: "error", By: "platform"})
-		return
-	}
-	if r.kind != KindFallback {
-		s.sayClip(&reply{kind: KindFallback, speech: r.speech, interruptible: true}, s.cfg.Clips.Fallback)
-	}
-}
-
-// sayGoodbye says the closing phrase and ends the conversation after it. What
-// is owed is not answered any more.
-func (s *state) sayGoodbye(end End) {
-	if s.farewell != nil || s.closing != nil {
-		return
-	}
-	s.farewell = &end
-	s.dropDraft("the call is being ended")
-	s.refuseOwed("refused", end.Error(), end)
-	if s.reply != nil {
-		s.stopReply(end) // advance goes on once it has stopped
-	}
-}
-
-// goodbye speaks the closing phrase; without one the conversation just ends.
-func (s *state) goodbye() {
-	if !s.started || !s.sayClip(&reply{kind: KindGoodbye}, s.cfg.Clips.Goodbye) {
-		s.close(*s.farewell)
-	}
-}
-
-// patienceAt is when an answer that makes no sound is given up: the caller hears
-// a fallback instead of silence.
-func (s *state) patienceAt() time.Duration {
-	r := s.reply
-	if r == nil || r.debt == nil || r.sounding || r.stopping || r.paused || s.closing != nil || s.cfg.Clips.Fallback == nil {
-		return never
-	}
-	return max(r.began, r.debt.settled) + s.cfg.Timing.Patience
-}
-
-// losePatience stops an answer that nothing is heard of.
-func (s *state) losePatience() {
-	waited := s.now - s.reply.debt.settled
-	s.reply.late = fmt.Errorf("nothing of the answer was heard %v after it was due", waited.Round(time.Millisecond))
-	s.reply.lateCode = CodeTTS
-	if s.reply.marks[stageClause] == 0 {
-		s.reply.lateCode = CodeLLM
-	}
-	s.stopReply(s.reply.late)
-}
-
 // recordUnanswered tells why a committed turn was not answered.
 func (s *state) recordUnanswered(r *reply, out outcome) {
 	refused := TurnRefused{SpeechID: r.speech, Outcome: "superseded", Reason: "the caller spoke again before anything was heard"}
@@ -324,49 +262,4 @@ func (s *state) recordUnanswered(r *reply, out outcome) {
 		refused.Outcome, refused.Reason = "refused", s.closing.Error()
 	}
 	s.record(refused)
-}
-
-// recordMetrics measures an answered turn at its first sound. A stage that was
-// not passed (a greeting asks no model) costs nothing.
-func (s *state) recordMetrics(r *reply) {
-	d := r.debt
-	if d == nil {
-		return
-	}
-	m := MetricsTurn{SpeechID: d.id, EndpointingMS: ms(d.committed - d.ended), LookupWaitMS: ms(d.settled - d.committed)}
-	last := d.settled
-	for _, part := range []struct {
-		stage stage
-		field *float64
-	}{
-		{stageToken, &m.FirstTokenMS}, {stageClause, &m.FirstClauseMS}, {stageByte, &m.FirstByteMS}, {stageSounding, &m.PlayoutMS},
-	} {
-		if at := r.marks[part.stage]; at > last {
-			*part.field = ms(at - last)
-			last = at
-		}
-	}
-	m.FirstAudioMS = ms(last - d.ended)
-	if d.finalAt > d.ended {
-		m.TranscriptMS = ms(d.finalAt - d.ended)
-	}
-	switch {
-	case r.drafted == draftKept:
-		m.Preemptive = draftKept
-	case r.drafted != "":
-		m.Preemptive, m.PreemptiveReason = "discarded", r.drafted
-	}
-	s.record(m)
-}
-
-func (s *state) recordModel(r *reply, use *modelUse) {
-	if use == nil {
-		return
-	}
-	u := use.result.Usage
-	s.record(MetricsLLM{
-		SpeechID: r.speech, Model: use.result.Model,
-		PromptTokens: u.PromptTokens, PromptCachedTokens: u.PromptCachedTokens, CompletionTokens: u.CompletionTokens,
-		Estimated: use.estimated, TTFTMS: ms(use.ttft), DurationMS: ms(use.took), Cancelled: use.cancelled,
-	})
 }
