@@ -139,13 +139,14 @@ func TestTheProcessEnds(t *testing.T) {
 		open.Append(turn.DTMF{Digit: "2"})
 		told := make(chan []event, 1)
 		go func() { told <- one.rest() }()
-		go stop()
+		stopped := make(chan struct{})
+		go func() { defer close(stopped); stop() }()
 		equal(t, "of the open call", "1:dtmf", ids(other.rest()))
 		all := <-told
 		if last := all[len(all)-1]; len(all) != 103 || last.Event != "end" {
 			t.Fatalf("of the sealed call: %d events, the last %+v", len(all), last)
 		}
-		stop()
+		<-stopped
 	})
 }
 
