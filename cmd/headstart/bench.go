@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/pprof"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,7 +20,6 @@ import (
 
 	"headstart/worker"
 	"headstart/worker/bench"
-	"headstart/worker/room"
 )
 
 // benchAgent is the name under which the worker that is measured is dispatched.
@@ -54,35 +52,8 @@ func benchCommand() *cobra.Command {
 		Example: `  headstart bench turn --turns 11
   headstart bench calls --calls 1,10`,
 	}
-	cmd.AddCommand(benchTurnCommand(), benchCallsCommand(), benchCallersCommand())
+	cmd.AddCommand(benchTurnCommand(), benchCallsCommand(), benchCallersCommand(), benchMetronomeCommand())
 	return cmd
-}
-
-// benchCallersCommand is the callers' own process.
-func benchCallersCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "callers",
-		Short:  "Make the calls of an order on the standard input, and tell of them in JSON lines",
-		Hidden: true,
-		Args:   noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			room.SilenceSDK()
-			in := bufio.NewReader(cmd.InOrStdin())
-			line, err := in.ReadBytes('\n')
-			if err != nil {
-				return fmt.Errorf("read order: %w", err)
-			}
-			var order bench.Order
-			if err := json.Unmarshal(line, &order); err != nil {
-				return fmt.Errorf("read order: %w", err)
-			}
-			ctx, stop := context.WithCancel(cmd.Context())
-			defer stop()
-			go func() { _, _ = in.ReadByte(); stop() }() // the end of the input is the order to hang up; the process ends it
-			out := json.NewEncoder(cmd.OutOrStdout())
-			return bench.Call(ctx, order, func(t bench.Told) { _ = out.Encode(t) }, zap.NewNop()) // nobody reads: nobody is told
-		},
-	}
 }
 
 // theatre is what a benchmark runs on: LiveKit and the providers in processes of
@@ -147,7 +118,7 @@ func (t *theatre) openFakes() error {
 	if err := os.WriteFile(script, []byte(t.options.question+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write question: %w", err)
 	}
-	child, err := ownChild(t.cmd.Context(), t.cmd.ErrOrStderr(), "fakes", "--script", script)
+	child, err := ownChild(t.cmd.Context(), "fakes", "--script", script)
 	if err != nil {
 		return err
 	}
@@ -190,28 +161,6 @@ func (t *theatre) close() error {
 	return errors.Join(errs...)
 }
 
-// ownChild is this program again, with other arguments. It ends with ctx.
-func ownChild(ctx context.Context, stderr io.Writer, args ...string) (*exec.Cmd, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find our own binary: %w", err)
-	}
-	child := exec.CommandContext(ctx, self, args...)
-	child.Stderr = stderr
-	child.Cancel = func() error { return child.Process.Signal(syscall.SIGTERM) }
-	child.WaitDelay = 10 * time.Second
-	return child, nil
-}
-
-// endChild ends a child that is there until it is told to go.
-func endChild(child *exec.Cmd) error {
-	_ = child.Process.Signal(syscall.SIGTERM) // one that has ended is told by Wait
-	if err := child.Wait(); err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("end %s: %w", child.Args[1], err)
-	}
-	return nil
-}
-
 const benchAgentFile = `name: bench
 language: es-ES
 greeting: {say: "Hola, dígame."}
@@ -231,13 +180,36 @@ func (t *theatre) agent(m bench.Mode) (worker.Agent, error) {
 	}
 	if m.EmbedMS > 0 {
 		a.Docs = worker.Docs{{Base: "clinica-norte"}}
-		a.Embedder = worker.ModelConfig{Provider: "hashing", Options: map[string]any{"delay_ms": m.EmbedMS}}
+		a.Embedder = worker.ModelConfig{Provider: "openai", Model: "m", Options: map[string]any{"base_url": t.fakes + "/v1", "api_key": "k"}}
 	}
 	return a, nil
 }
 
-// benchEmbedder tells what stands in for an embedder over the network.
-const benchEmbedder = "hashing, in this process, after a wait of so many ms"
+// benchEmbedder tells what the questions are embedded with.
+const benchEmbedder = "OpenAI's protocol over HTTP, to the fakes, which answer after so many ms"
+
+// paceEmbedder has the fakes' embedder take so long from now on.
+func (t *theatre) paceEmbedder(ms int) error {
+	ctx, cancel := context.WithTimeoutCause(t.cmd.Context(), paceWithin, fmt.Errorf("no answer within %v", paceWithin))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.fakes+"/fakes/embed", strings.NewReader(fmt.Sprintf(`{"delay_ms":%d}`, ms)))
+	if err != nil {
+		return fmt.Errorf("pace embedder: %w", err)
+	}
+	req.Close = true // nothing of it is to be left open
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("pace embedder: %w", err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("pace embedder: %s", res.Status)
+	}
+	return nil
+}
+
+// paceWithin bounds what the fakes are told.
+const paceWithin = 5 * time.Second
 
 // withWorker runs a worker in this process beside what is done with it.
 func (t *theatre) withWorker(m bench.Mode, do func(*server) error) (err error) {
@@ -250,6 +222,9 @@ func (t *theatre) withWorker(m bench.Mode, do func(*server) error) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := t.paceEmbedder(m.EmbedMS); err != nil { // only now: the base is loaded
+		return errors.Join(err, srv.close())
+	}
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- srv.serve(serving, context.WithoutCancel(ctx)) }() // the calls are over when it drains
@@ -260,66 +235,6 @@ func (t *theatre) withWorker(m bench.Mode, do func(*server) error) (err error) {
 	}
 	stop()
 	return errors.Join(err, srv.close())
-}
-
-// callers are the callers' process while it calls.
-type callers struct {
-	rooms []string
-	told  <-chan bench.Told // closed when the process has said all
-	hang  func() error      // tells them to hang up
-	child *exec.Cmd
-}
-
-// dial makes the callers' process call, so many at once.
-func (t *theatre) dial(name string, calls, turns int) (*callers, error) {
-	order := bench.Order{
-		URL: t.settings.url, APIKey: t.settings.apiKey, APISecret: t.settings.apiSecret, AgentName: benchAgent,
-		Question: t.options.question, Turns: turns,
-	}
-	for n := range calls {
-		order.Rooms = append(order.Rooms, fmt.Sprintf("bench-%s-%d-%d", name, time.Now().UnixMilli(), n+1))
-	}
-	child, err := ownChild(t.cmd.Context(), t.cmd.ErrOrStderr(), "bench", "callers")
-	if err != nil {
-		return nil, err
-	}
-	in, inErr := child.StdinPipe()
-	out, outErr := child.StdoutPipe()
-	if err := errors.Join(inErr, outErr); err != nil {
-		return nil, fmt.Errorf("run callers: %w", err)
-	}
-	if err := child.Start(); err != nil {
-		return nil, fmt.Errorf("run callers: %w", err)
-	}
-	told := make(chan bench.Told)
-	go func() { // ends with the child's output
-		defer close(told)
-		for lines := json.NewDecoder(out); ; {
-			var one bench.Told
-			if lines.Decode(&one) != nil {
-				return
-			}
-			told <- one
-		}
-	}()
-	c := &callers{rooms: order.Rooms, told: told, child: child, hang: in.Close}
-	if err := json.NewEncoder(in).Encode(order); err != nil {
-		return nil, errors.Join(fmt.Errorf("order calls: %w", err), in.Close(), c.wait(nil))
-	}
-	return c, nil
-}
-
-// wait hears all that is still told and waits for the end of the process.
-func (c *callers) wait(hear func(bench.Told)) error {
-	for one := range c.told {
-		if hear != nil {
-			hear(one)
-		}
-	}
-	if err := c.child.Wait(); err != nil {
-		return fmt.Errorf("run callers: %w", err)
-	}
-	return nil
 }
 
 // writeBench writes a report where it was asked for.

@@ -32,8 +32,8 @@ worker's alone. Every turn is looked up for, with an embedder of 80 ms.`,
 					return usageError{fmt.Errorf("--calls %d: want one at least", n)}
 				}
 			}
-			if seconds <= 0 {
-				return usageError{fmt.Errorf("--seconds %d: want one at least", seconds)}
+			if seconds < leastWindow {
+				return usageError{fmt.Errorf("--seconds %d: want %d at least, a turn takes five", seconds, leastWindow)}
 			}
 			return benchCalls(cmd, o, counts, time.Duration(seconds)*time.Second)
 		},
@@ -44,6 +44,9 @@ worker's alone. Every turn is looked up for, with an embedder of 80 ms.`,
 	f.IntVar(&seconds, "seconds", 30, "how long each run is measured")
 	return cmd
 }
+
+// leastWindow is in seconds: a whole turn of every call is in it.
+const leastWindow = 8
 
 func benchCalls(cmd *cobra.Command, o benchOptions, counts []int, window time.Duration) (err error) {
 	report := bench.DensityReport{Machine: bench.MachineNow(), Question: o.question, Detector: o.vad}
@@ -103,10 +106,7 @@ func (t *theatre) measureCalls(srv *server, run *bench.Density, window time.Dura
 	}
 	fmt.Fprintf(t.cmd.ErrOrStderr(), "%d calls: measuring for %v\n", run.Calls, window)
 	watched := make(chan error, 1)
-	go func() {
-		err := run.Watch(t.cmd.Context(), window, before)
-		watched <- errors.Join(err, c.hang())
-	}()
+	go func() { watched <- errors.Join(t.watch(run, window, before), c.hang()) }()
 	if err := errors.Join(c.wait(hear), <-watched); err != nil {
 		return err
 	}
@@ -117,6 +117,18 @@ func (t *theatre) measureCalls(srv *server, run *bench.Density, window time.Dura
 	nowSent, nowLate := srv.worker.Frames()
 	run.Frames, run.Late = nowSent-sent, nowLate-late
 	return nil
+}
+
+// watch measures for as long as the window, with a metronome beside.
+func (t *theatre) watch(run *bench.Density, window time.Duration, before bench.Process) error {
+	beats, err := t.startMetronome()
+	if err != nil {
+		return err
+	}
+	err = run.Watch(t.cmd.Context(), window, before)
+	var beatsErr error
+	run.Machine, beatsErr = beats()
+	return errors.Join(err, beatsErr)
 }
 
 // awaitTalking waits until every caller has heard the greeting.
@@ -163,11 +175,16 @@ func (t *theatre) settle(srv *server, run *bench.Density) error {
 // atRest looks at the process without the connections that it keeps to the
 // providers for the next call: they are nobody's, and end by themselves.
 func atRest(srv *server) (bench.Process, error) {
+	var providers []any
 	for _, s := range srv.served {
-		for _, provider := range []any{s.Model, s.Voice} {
-			if c, ok := provider.(interface{ Close() }); ok {
-				c.Close()
-			}
+		providers = append(providers, s.Model, s.Voice)
+	}
+	for _, e := range srv.remote {
+		providers = append(providers, e)
+	}
+	for _, provider := range providers {
+		if c, ok := provider.(interface{ Close() }); ok {
+			c.Close()
 		}
 	}
 	return bench.ProcessAtRest()

@@ -32,6 +32,7 @@ type server struct {
 	health   *health.Server // nil when it is turned off
 	api      *v1.Server     // likewise
 	served   []worker.Served
+	remote   map[string]retrieval.Embedder // that they look up with
 	worker   *worker.Worker
 	client   *dispatch.Client
 }
@@ -113,7 +114,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 	if srv.health != nil {
 		cfg.Observe = srv.health.Observe
 	}
-	srv.served = served
+	srv.served, srv.remote = served, k.remote
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err
 	}

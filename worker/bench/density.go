@@ -21,6 +21,9 @@ type Density struct {
 	LiveMB     float64 `json:"live_mb_per_call"`
 	Frames     int64   `json:"frames"` // sent to callers
 	Late       int64   `json:"late"`   // of those, more than 10 ms after their time
+	// Machine is a process beside this one that only wakes as often as a frame
+	// leaves: what is late there is no work of ours.
+	Machine    Beats   `json:"machine"`
 	HeardMS    Stat    `json:"heard_ms"`
 	Unanswered int     `json:"unanswered"`
 	Before     Process `json:"before"` // at rest, without a call
@@ -28,12 +31,7 @@ type Density struct {
 }
 
 // LatePercent is the share of frames that left late.
-func (d Density) LatePercent() float64 {
-	if d.Frames == 0 {
-		return 0
-	}
-	return 100 * float64(d.Late) / float64(d.Frames)
-}
+func (d Density) LatePercent() float64 { return percent(d.Late, d.Frames) }
 
 // Watch measures this process for so long. before is the process at rest.
 func (d *Density) Watch(ctx context.Context, window time.Duration, before Process) error {
@@ -137,10 +135,11 @@ func DensityAims(runs []Density) []Aim {
 // Write writes the report for people.
 func (r DensityReport) Write(out io.Writer) {
 	fmt.Fprintf(out, "%s\nquestion %q, spoken in %v; detector: %s\n\n", r.Machine, r.Question, Length(r.Question), r.Detector)
-	fmt.Fprintf(out, "%5s %6s %6s %12s %14s %10s %8s %12s %15s %15s\n", "calls", "window", "turns", "cpu a call", "resident/call", "live/call", "late", "heard (ms)", "goroutines", "descriptors")
+	fmt.Fprintf(out, "%5s %6s %6s %12s %14s %10s %8s %8s %12s %15s %15s\n", "calls", "window", "turns", "cpu a call", "resident/call", "live/call", "late", "idle", "heard (ms)", "goroutines", "descriptors")
 	for _, d := range r.Runs {
-		fmt.Fprintf(out, "%5d %5.0fs %6d %10.2f %% %11.1f MB %7.1f MB %6.2f %% %12s %7d -> %4d %7d -> %4d\n", d.Calls, d.Seconds, d.Turns, d.CPUPercent,
-			d.ResidentMB, d.LiveMB, d.LatePercent(), d.HeardMS, d.Before.Goroutines, d.After.Goroutines, d.Before.Open, d.After.Open)
+		fmt.Fprintf(out, "%5d %5.0fs %6d %10.2f %% %11.1f MB %7.1f MB %6.2f %% %6.2f %% %12s %7d -> %4d %7d -> %4d\n", d.Calls, d.Seconds, d.Turns, d.CPUPercent,
+			d.ResidentMB, d.LiveMB, d.LatePercent(), d.Machine.Percent(), d.HeardMS, d.Before.Goroutines, d.After.Goroutines, d.Before.Open, d.After.Open)
 	}
+	fmt.Fprintf(out, "\nlate is the share of frames that left more than 10 ms after their time; idle is the same of a process that\nonly wakes each 20 ms on this machine, meanwhile: less than that cannot be measured here\n")
 	writeAims(out, r.Aims)
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,7 +57,7 @@ func TestDensityReport(t *testing.T) {
 	after := before
 	after.Goroutines++
 	one := bench.Density{Calls: 1, Seconds: 30, CPUPercent: 3.5, ResidentMB: 12, LiveMB: 6, Frames: 0, Before: before, After: before}
-	ten := bench.Density{Calls: 10, Seconds: 30, CPUPercent: 4.5, ResidentMB: 3, LiveMB: 3, Frames: 1000, Late: 5, Before: before, After: after}
+	ten := bench.Density{Calls: 10, Seconds: 30, CPUPercent: 4.5, ResidentMB: 3, LiveMB: 3, Frames: 1000, Late: 5, Machine: bench.Beats{Beats: 200, Late: 1}, Before: before, After: after}
 	ten.Count([]bench.Asked{{Ended: at(1), Answered: at(1.4)}, {Ended: at(2), Answered: at(2.5)}, {Ended: at(3)}})
 	if ten.Turns != 2 || ten.Unanswered != 1 || ten.HeardMS.Median != 450 || ten.LatePercent() != 0.5 || one.LatePercent() != 0 {
 		t.Fatalf("counted %+v", ten)
@@ -76,11 +77,23 @@ func TestDensityReport(t *testing.T) {
 	}
 	var out strings.Builder
 	r.Write(&out)
-	if row := "   10    30s      2       4.50 %         3.0 MB     3.0 MB   0.50 %      450/500      19 ->   20      18 ->   18"; !strings.Contains(out.String(), row) {
+	if row := "   10    30s      2       4.50 %         3.0 MB     3.0 MB   0.50 %   0.50 %      450/500      19 ->   20      18 ->   18"; !strings.Contains(out.String(), row) {
 		t.Fatalf("no row %q in:\n%s", row, out.String())
 	}
 	unknown := bench.DensityAims([]bench.Density{{Calls: 1, LiveMB: 6, Before: bench.Process{ResidentMB: -1}}})
 	if !strings.Contains(unknown[1].Aim, "heap and stacks") || unknown[1].Measured != 6 {
 		t.Fatalf("where the resident memory is not known: %+v", unknown[1])
 	}
+}
+
+func TestMetronomeCountsBeatsThatComeLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 990*time.Millisecond)
+		defer cancel()
+		b := bench.Metronome(ctx)
+		if b != (bench.Beats{Beats: 50}) || b.Percent() != 0 {
+			t.Fatalf("on an idle machine: %+v", b)
+		}
+	})
 }
