@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -33,23 +35,20 @@ func TestAnEmbedderOverItsRealProtocol(t *testing.T) {
 	}{
 		{"works", "", nil},
 		{"refuses", `{"fault":"refuse"}`, []string{"openai/text-embedding-3-small", "2 tries"}},
-		{"answers 500", `{"fault":"error"}`, []string{"500 Internal Server Error", "2 tries"}},
 		{"hangs", `{"fault":"hang"}`, []string{"was late", "lookup budget spent"}},
 		{"has another dimension", `{"fault":"dimension"}`, []string{"has 256 dimensions", "answered with 257", "push the bases again"}},
-		{"sends garbage", `{"fault":"garbage"}`, []string{"no list of vectors"}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(tt.name, func(t *testing.T) { // one at a time: the clocks of calls are held here
 			faults, branches := map[string]string{}, []string{"words", "vectors"}
 			if tt.fault != "" {
 				faults["embed"], branches = tt.fault, []string{"words"}
 			}
 			w := newWireOf(t, embedderAgent, faults)
-			entries, after, _ := w.call()
+			entries, after := unhurried(w)
 			answered(t, entries)
 			docs := eventsOf[turn.DocsSources](entries)
-			if len(docs) == 0 || len(docs[0].Sources) == 0 || docs[0].Sources[0].Path != "horarios.md" {
-				t.Fatalf("the lookup found %+v", docs)
+			if len(docs) == 0 || len(docs[0].Sources) == 0 || docs[0].Sources[0].Base != "clinica-norte" {
+				t.Fatalf("the lookup found %+v; failures %+v; turns %+v", docs, eventsOf[turn.Failure](entries), eventsOf[turn.TurnUser](entries))
 			}
 			if d := cmp.Diff(branches, docs[0].Branches); d != "" {
 				t.Fatalf("branches (-want +got):\n%s", d)
@@ -61,6 +60,22 @@ func TestAnEmbedderOverItsRealProtocol(t *testing.T) {
 			t.Logf("waited %.0f ms for the lookup, embedder %.0f ms, first sound %v after the end of speech", docs[0].WaitedMS, docs[0].EmbedMS, after)
 		})
 	}
+}
+
+// unhurried makes a call in which the machine had time for the words. A search
+// that is cancelled has 10 ms to come back with them; a machine that runs other
+// tests may not run it in that time, and the turn rightly goes on without.
+func unhurried(w *wire) (entries []turn.Entry, after time.Duration) {
+	w.t.Helper()
+	for range 3 {
+		entries, after, _ = w.call()
+		failures := eventsOf[turn.Failure](entries)
+		if !slices.ContainsFunc(failures, func(f turn.Failure) bool { return f.Code == turn.CodeSearchSkipped }) {
+			break
+		}
+		w.t.Logf("the machine was too slow for a cancelled search: %+v", failures)
+	}
+	return entries, after
 }
 
 func answered(t *testing.T, entries []turn.Entry) {
