@@ -245,7 +245,7 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 	}
 }
 
-// Warmer is a model or a voice that can open its connection before it is
+// Warmer is a model, a voice or a searcher that can open its connection before it is
 // needed. Warm does nothing when one is open already.
 type Warmer interface {
 	Warm(ctx context.Context) error
@@ -254,7 +254,7 @@ type Warmer interface {
 // warm opens the connections that the next answer will need. One that cannot be
 // opened is no failure yet: the answer will tell.
 func (c *Conversation) warm(ctx context.Context) {
-	for _, provider := range []any{c.ports.Model, c.ports.Voice} {
+	for _, provider := range []any{c.ports.Model, c.ports.Voice, c.ports.Searcher} {
 		w, ok := provider.(Warmer)
 		if !ok {
 			continue

@@ -80,7 +80,12 @@ func (c Config) Validate() error {
 
 // SilenceSDK turns off what the SDK and its WebRTC stack print to stderr, for
 // the whole process. Call it once, before the first room.
-func SilenceSDK() { lksdk.SetLogger(logger.GetDiscardLogger()) }
+func SilenceSDK() {
+	silence.Do(func() { lksdk.SetLogger(logger.GetDiscardLogger()) })
+}
+
+// silence guards the SDK's own global, which is written without a lock.
+var silence sync.Once
 
 // Room is one joined room. Its methods may be called from any goroutine.
 type Room struct {
