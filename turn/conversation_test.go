@@ -480,3 +480,39 @@ func TestTheAgentsWordsAreShownAsTheyAreHeard(t *testing.T) {
 		}
 	})
 }
+
+func TestTheEndOfATurnIsWhereTheSoundEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := same()
+		u.Lingers = 500 * time.Millisecond // the detector says so at 3.256 s
+		b := newBench(t, turntest.Speaks(u), turntest.Answers(t, turntest.Answer{Text: "Sí."}))
+		b.run(t, 6*time.Second)
+		if m := turntest.One[turn.MetricsTurn](t, b.log); m.EndpointingMS != 300 {
+			t.Fatalf("committed %v ms after the end of speech, want 300: both the words and the sound had ended\n%s", m.EndpointingMS, b.log)
+		}
+	})
+}
+
+func TestSpeakingOnAfterAnEarlyEndIsAnotherTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		u := turntest.Utterance{From: seconds(1), To: seconds(5), Pause: [2]time.Duration{seconds(2), seconds(2.6)}, Lingers: 500 * time.Millisecond}
+		caller := turntest.Speaks(u).
+			Then(seconds(2.1), stt.Event{Kind: stt.Final, Text: "horario sábados"}).
+			Then(seconds(2.1), stt.Event{Kind: stt.EndOfSpeech}).
+			Then(seconds(5.1), stt.Event{Kind: stt.Final, Text: "también domingos"}).
+			Then(seconds(5.1), stt.Event{Kind: stt.EndOfSpeech})
+		b := newBench(t, caller, turntest.Answers(t, turntest.Answer{Text: long}, turntest.Answer{Text: "Ambos."}))
+		b.run(t, 9*time.Second)
+		users := turntest.All[turn.TurnUser](b.log)
+		if len(users) != 2 || users[0].Text != "horario sábados" || users[1].Text != "también domingos" {
+			t.Fatalf("turns %+v\n%s", users, b.log)
+		}
+		// The answer sounds from 2.3 s; the caller's voice comes back at 2.6 s and
+		// stops it after 500 ms.
+		if sounds := b.sounds(); near(sounds[0][0], seconds(2.3)) || near(sounds[0][1], seconds(3.1)) {
+			t.Fatalf("sounds %v\n%s", sounds, b.log)
+		}
+	})
+}

@@ -5,7 +5,9 @@ import "time"
 // commitAt is when the caller's turn is over, as far as is known now.
 //
 //	the recogniser ended it              at once
-//	silent, final, can end there         the minimum after the end of speech
+//	silent, final, can end there         the minimum after the end of speech;
+//	                                     a pause is silence when the recogniser
+//	                                     heard its endpoint too
 //	silent, final, sounds unfinished     the maximum after the end of speech
 //	silent, a final still owed           the maximum after the end of speech
 //	silent, not a word                   the maximum: then it was no turn
@@ -20,10 +22,13 @@ func (s *state) commitAt() time.Duration {
 	switch {
 	case t.over:
 		return s.now
+	case s.speaking && t.quiet && t.endpoint: // both have heard the end
 	case s.speaking && t.endpoint && t.text() != "":
 		return t.wordsAt + timing.MaxEndpointing
 	case s.speaking:
 		return never
+	}
+	switch {
 	case len(t.finals) > 0 && t.interim == "" && !s.unfinished(t.text()):
 		return t.ended + timing.MinEndpointing
 	}
@@ -35,6 +40,9 @@ func (s *state) commitAt() time.Duration {
 func (s *state) endTurn() {
 	t := s.turn
 	s.turn = nil
+	if t.quiet {
+		s.speaking = false // sooner than the detector says so
+	}
 	text := t.text()
 	switch {
 	case text == "":

@@ -22,6 +22,10 @@ type (
 	}
 	// lasted: the caller has been speaking for long enough to interrupt.
 	lasted struct{}
+	// paused: there has been no voice since a moment, though it is too early to
+	// call it silence. spokeOn takes it back.
+	paused  struct{ at time.Duration }
+	spokeOn struct{}
 	// heard is what the recogniser told.
 	heard struct{ stt.Event }
 	// deafened: the recogniser gave up for the time being.
@@ -59,6 +63,8 @@ type (
 func (began) isOccurrence()      {}
 func (voiced) isOccurrence()     {}
 func (lasted) isOccurrence()     {}
+func (paused) isOccurrence()     {}
+func (spokeOn) isOccurrence()    {}
 func (heard) isOccurrence()      {}
 func (deafened) isOccurrence()   {}
 func (typed) isOccurrence()      {}

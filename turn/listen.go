@@ -48,7 +48,12 @@ type ear struct {
 	speaking bool
 	began    time.Duration // of the speech in hand, on the audio's clock
 	told     bool          // that it has lasted long enough
+	paused   time.Duration // the last voice before the pause that was told; 0 when none was
 }
+
+// pauseAfter is how long speech must be without voice to be paused: what is
+// shorter is a stop within a word.
+const pauseAfter = 160 * time.Millisecond
 
 // hear takes a frame that came at a moment of the call.
 func (e *ear) hear(pcm []int16, now time.Duration) []occurrence {
@@ -56,12 +61,24 @@ func (e *ear) hear(pcm []int16, now time.Duration) []occurrence {
 	clock := time.Duration(e.written) * time.Second / stt.SampleRate
 	var list []occurrence
 	for _, edge := range e.detector.Write(pcm) {
-		e.speaking, e.began, e.told = edge.Speaking, edge.At, false
+		e.speaking, e.began, e.told, e.paused = edge.Speaking, edge.At, false, 0
 		list = append(list, voiced{speaking: edge.Speaking, at: max(0, now-(clock-edge.At))})
 	}
-	if e.speaking && !e.told && e.detector.LastVoiced()-e.began >= e.long {
+	if !e.speaking {
+		return list
+	}
+	last := e.detector.LastVoiced()
+	if !e.told && last-e.began >= e.long {
 		e.told = true
 		list = append(list, lasted{})
+	}
+	switch {
+	case last != e.paused && clock-last >= pauseAfter:
+		e.paused = last
+		list = append(list, paused{at: max(0, now-(clock-last))})
+	case e.paused != 0 && last > e.paused:
+		e.paused, e.told, e.began = 0, false, last
+		list = append(list, spokeOn{})
 	}
 	return list
 }

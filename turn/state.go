@@ -64,6 +64,7 @@ type callerTurn struct {
 	language  string
 	finalAt   time.Duration // when the last final came
 	wordsAt   time.Duration // when the words last changed
+	quiet     bool          // no voice since ended, though the detector has not called it silence
 	endpoint  bool          // the recogniser heard its own endpoint
 	over      bool          // the recogniser ended the turn
 	eager     bool          // the recogniser says that the turn may be over

@@ -50,6 +50,12 @@ func (s *state) applyOpen(o occurrence) {
 		s.begin()
 	case voiced:
 		s.onVoice(o)
+	case paused:
+		if s.turn != nil && s.speaking {
+			s.turn.quiet, s.turn.ended = true, o.at
+		}
+	case spokeOn:
+		s.onSpokeOn()
 	case lasted:
 		if s.turn != nil {
 			s.turn.long = true
@@ -144,7 +150,7 @@ func (s *state) onVoice(v voiced) {
 	if v.speaking {
 		s.do(warm{})
 		t := s.openTurn(v.at)
-		t.voiced, t.over, t.endpoint = true, false, false
+		t.voiced, t.over, t.endpoint, t.quiet = true, false, false, false
 		return
 	}
 	if s.turn == nil {
@@ -152,6 +158,16 @@ func (s *state) onVoice(v voiced) {
 	}
 	s.turn.ended = v.at
 	s.do(flush{})
+}
+
+// onSpokeOn takes a pause back. When the turn was committed in it, what is said
+// now is another.
+func (s *state) onSpokeOn() {
+	if s.turn != nil {
+		s.turn.quiet = false
+		return
+	}
+	s.onVoice(voiced{speaking: true, at: s.now})
 }
 
 func (s *state) onHeard(ev stt.Event) {

@@ -105,6 +105,12 @@ func (w *world) planUtterance(at time.Duration) time.Duration {
 		if length > 500*time.Millisecond {
 			w.after(at+500*time.Millisecond, lasted{})
 		}
+		if w.chance(50) {
+			w.after(end+160*time.Millisecond, paused{end})
+			if w.chance(40) {
+				w.after(end+160*time.Millisecond+w.upTo(600), spokeOn{})
+			}
+		}
 		if w.chance(95) {
 			w.after(end+256*time.Millisecond, voiced{false, end})
 		}

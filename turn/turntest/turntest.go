@@ -38,6 +38,11 @@ type Utterance struct {
 	// otherwise; empty is a recogniser that hears no word.
 	Final   string
 	FinalAt time.Duration
+	// Lingers is how much later than usual the detector tells the silence.
+	Lingers time.Duration
+	// Pause is a stretch without voice within the speech, which the detector
+	// does not call silence.
+	Pause [2]time.Duration
 	// Unvoiced is speech that the recogniser hears and the detector does not.
 	Unvoiced bool
 }
@@ -60,10 +65,14 @@ func Speaks(utterances ...Utterance) *Caller {
 	c := &Caller{}
 	for _, u := range utterances {
 		if !u.Unvoiced {
-			c.voices = append(c.voices, [2]time.Duration{u.From, u.To})
+			if u.Pause[0] > 0 {
+				c.voices = append(c.voices, [2]time.Duration{u.From, u.Pause[0]}, [2]time.Duration{u.Pause[1], u.To})
+			} else {
+				c.voices = append(c.voices, [2]time.Duration{u.From, u.To})
+			}
 			c.edges = append(c.edges,
 				vad.Edge{Speaking: true, At: u.From, Detected: u.From + speechAfter},
-				vad.Edge{At: u.To, Detected: u.To + silenceAfter})
+				vad.Edge{At: u.To, Detected: u.To + silenceAfter + u.Lingers})
 		}
 		for _, i := range u.Interims {
 			c.events = append(c.events, timedEvent{i.At, stt.Event{Kind: stt.Interim, Text: i.Text}})

@@ -177,7 +177,10 @@ func (d *Detector) whileSilent(p float32) (Edge, bool) {
 
 func (d *Detector) whileSpeaking(p float32) (Edge, bool) {
 	if p >= d.cfg.SilenceBelow {
-		d.run, d.voiced = 0, d.clock()
+		d.run = 0
+		if d.sounds() {
+			d.voiced = d.clock()
+		}
 		return Edge{}, false
 	}
 	if d.run++; d.run < d.silenceAfter {
@@ -185,6 +188,12 @@ func (d *Detector) whileSpeaking(p float32) (Edge, bool) {
 	}
 	d.speaking, d.run = false, 0
 	return Edge{At: d.voiced, Detected: d.clock()}, true
+}
+
+// sounds tells whether the window that is part of speech has sound of its own.
+func (d *Detector) sounds() bool {
+	prompt, ok := d.engine.(Prompt)
+	return !ok || prompt.Alone() >= d.cfg.SilenceBelow
 }
 
 // clock is the end of the last window judged.

@@ -61,6 +61,7 @@ type Energy struct {
 	noise    noise
 	periodic float32 // the periodicity of the window before
 	last     float32 // its probability
+	alone    float32 // the same, had there been no window before it
 }
 
 // NewEnergy is an engine that has heard nothing.
@@ -78,9 +79,13 @@ func (e *Energy) Probability(window []float32) float32 {
 	before := e.periodic
 	e.periodic = e.periodicity()
 	evidence := min(enoughDB, e.noise.excess(&level)) * voicing((before+e.periodic)/2)
-	e.last = max(release*e.last, sigmoid(evidenceSlope*(evidence-evidenceDB)))
+	e.alone = sigmoid(evidenceSlope * (evidence - evidenceDB))
+	e.last = max(release*e.last, e.alone)
 	return e.last
 }
+
+// Alone implements Prompt: without what bridges consonants.
+func (e *Energy) Alone() float32 { return e.alone }
 
 // analyse fills the power of each bin, where a full-scale sine has 1 in all.
 func (e *Energy) analyse(window *[WindowSamples]float32) {

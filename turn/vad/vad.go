@@ -31,3 +31,10 @@ type Engine interface {
 	// Reset forgets everything heard, as if the call began again.
 	Reset()
 }
+
+// Prompt is an engine whose probabilities linger after a sound, and that tells
+// the one that does not: so that the end of speech is where the sound ended.
+type Prompt interface {
+	// Alone is the probability of the last window judged, on its own.
+	Alone() float32
+}
