@@ -66,14 +66,19 @@ func BenchmarkSearch(b *testing.B) {
 		ready := fake{hash.Name(), benchDim, 1, func(context.Context, []string) ([][]float32, error) { return vectors, nil }}
 		b.Run(fmt.Sprintf("words/%d", n), func(b *testing.B) { benchSearch(b, retrieval.NewSearcher(&lib, nil)) })
 		b.Run(fmt.Sprintf("both/%d", n), func(b *testing.B) { benchSearch(b, retrieval.NewSearcher(&lib, ready)) })
+		b.Run(fmt.Sprintf("follow/%d", n), func(b *testing.B) { benchSearch(b, retrieval.NewSearcher(&lib, ready), "y "+benchWord(70)) })
 	}
 }
 
-func benchSearch(b *testing.B, s *retrieval.Searcher) {
+func benchSearch(b *testing.B, s *retrieval.Searcher, before ...string) {
 	b.Helper()
+	q := ask(benchQuestion())
+	if before != nil {
+		q.Text, q.Before = "y "+q.Text, before
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if r, err := s.Search(b.Context(), ask(benchQuestion())); err != nil || len(r.Passages) == 0 {
+		if r, err := s.Search(b.Context(), q); err != nil || len(r.Passages) == 0 {
 			b.Fatal(r, err)
 		}
 	}

@@ -1,5 +1,11 @@
 package retrieval
 
+import (
+	"slices"
+
+	"headstart/retrieval/chunk"
+)
+
 // Fuse fuses two lists of ids, best first, the second with a weight.
 func Fuse(a, b []string, weight float64) (ids []string, scores []float64) {
 	for _, c := range fuse(branch{ranked(a), 1}, branch{ranked(b), weight}) {
@@ -31,3 +37,30 @@ func Top(limit int, ids []string, scores []float64) []string {
 
 // Dot is the scan's product of two vectors.
 var Dot = dot
+
+// Distinct are the texts that a search with these scores would keep, by id.
+func Distinct(texts map[string]string, scores map[string]float64) []string {
+	seg := &Segment{}
+	var list []candidate
+	for id, text := range texts {
+		list = append(list, candidate{id: id, score: scores[id], doc: int32(len(seg.chunks))})
+		seg.chunks = append(seg.chunks, chunk.Chunk{ID: id, Text: text})
+		seg.numbers = append(seg.numbers, numbersOf(text))
+	}
+	slices.SortFunc(list, better)
+	h := hits{segments: []*Segment{seg}}
+	kept := []string{}
+	for _, c := range list {
+		if h.take(c) {
+			kept = append(kept, c.id)
+		}
+	}
+	return kept
+}
+
+// Jaccard reports whether the index of two texts' shingles reaches least, and
+// gives the shingles.
+func Jaccard(a, b string, least float64) (bool, []uint64, []uint64) {
+	x, y := shinglesOf(a), shinglesOf(b)
+	return jaccardFrom(x, y, least), x, y
+}

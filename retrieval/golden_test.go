@@ -31,6 +31,7 @@ type golden struct {
 // it; empty when nothing may be found. -update never writes it, and writes At:
 // a question that is not answered first stays in the file, and shows.
 type goldenQuery struct {
+	Before   []string           `json:"before,omitempty"` // the caller's turns before it
 	Asks     string             `json:"asks"`
 	Expects  string             `json:"expects"`
 	Evidence retrieval.Evidence `json:"evidence,omitempty"`
@@ -100,11 +101,14 @@ func goldenSearcher(t *testing.T, dir, language string) *retrieval.Searcher {
 
 func askGolden(t *testing.T, s *retrieval.Searcher, q *goldenQuery) {
 	t.Helper()
-	r, err := s.Search(t.Context(), ask(q.Asks, retrieval.Attachment{Base: "golden"}))
+	question := ask(q.Asks, retrieval.Attachment{Base: "golden"})
+	question.Before = q.Before
+	r, err := s.Search(t.Context(), question)
 	if err != nil || r.Degraded != nil {
 		t.Fatal(err, r.Degraded)
 	}
-	plain, err := s.Search(t.Context(), ask(withoutAccents(q.Asks), retrieval.Attachment{Base: "golden"}))
+	question.Text = withoutAccents(q.Asks)
+	plain, err := s.Search(t.Context(), question)
 	if d := cmp.Diff(r.Passages, plain.Passages); d != "" || err != nil {
 		t.Errorf("%q ranks otherwise without its accents: %v\n%s", q.Asks, err, d)
 	}
@@ -115,8 +119,27 @@ func askGolden(t *testing.T, s *retrieval.Searcher, q *goldenQuery) {
 	q.At = 1 + slices.IndexFunc(r.Passages, func(p retrieval.Passage) bool {
 		return p.Path == q.Expects || p.Path+"#"+p.Heading == q.Expects
 	})
+	told(t, q.Asks, r)
 	if q.Expects == "" && len(r.Passages) > 0 {
 		t.Errorf("%q finds %q, want nothing", q.Asks, q.Found)
+	}
+}
+
+// told holds what every answer owes: at most K passages in falling order, each with
+// its hits, and a best cosine that no hit exceeds.
+func told(t *testing.T, asks string, r retrieval.Result) {
+	t.Helper()
+	last := 1.0
+	for _, p := range r.Passages {
+		if len(p.Hits) == 0 || p.Score != p.Hits[0].Score || p.Score > last || len(r.Passages) > retrieval.DefaultK {
+			t.Errorf("%q: %+v after %v", asks, p, last)
+		}
+		last = p.Score
+		for _, h := range p.Hits {
+			if h.Cosine > r.Cosine || h.Together.Cosine > r.Cosine || h.WordRank+h.VectorRank+h.Together.WordRank+h.Together.VectorRank == 0 {
+				t.Errorf("%q: best cosine %v, hit %+v", asks, r.Cosine, h)
+			}
+		}
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 )
 
 // corpus makes chunks of few words, so that many tie, and vectors of few values.
+// Each is a page of its own and has a word of its own, so that none is read with
+// another or says the same.
 type corpus struct {
 	chunks []chunk.Chunk
 	table  map[string][]float32
@@ -44,7 +46,8 @@ func randomVector(r *rand.Rand) []float32 {
 func newCorpus(r *rand.Rand, n int) corpus {
 	c := corpus{table: make(map[string][]float32)}
 	for i := range n {
-		p := chunk.Chunk{ID: fmt.Sprintf("%04d", r.IntN(1_000_000)), Path: "p.md", Text: randomWords(r, 12), Seq: i}
+		own := fmt.Sprintf("p%c%c%c", 'a'+rune(i/26/26%26), 'a'+rune(i/26%26), 'a'+rune(i%26))
+		p := chunk.Chunk{ID: fmt.Sprintf("%04d", r.IntN(1_000_000)), Path: own + ".md", Text: randomWords(r, 12) + " " + own}
 		c.chunks = append(c.chunks, p)
 		c.table[p.Text] = randomVector(r)
 	}
@@ -110,7 +113,15 @@ func (c corpus) words(question string) []scored {
 	return list
 }
 
+// near are the matches that the branch offers.
 func (c corpus) near(question []float32) []scored {
+	list := c.cosines(question)
+	floor := max(retrieval.DefaultWeak, list[0].score*retrieval.VectorMargin)
+	return slices.DeleteFunc(list, func(s scored) bool { return s.score < floor })
+}
+
+// cosines are those of all chunks.
+func (c corpus) cosines(question []float32) []scored {
 	var list []scored
 	for _, p := range c.chunks {
 		v := c.table[p.Text]
@@ -120,9 +131,7 @@ func (c corpus) near(question []float32) []scored {
 			a += float64(v[i]) * float64(v[i])
 			b += float64(question[i]) * float64(question[i])
 		}
-		if cos := dot / math.Sqrt(a*b); cos >= retrieval.DefaultWeak {
-			list = append(list, scored{p.ID, math.Round(cos*1e5) / 1e5})
-		}
+		list = append(list, scored{p.ID, math.Round(dot/math.Sqrt(a*b)*1e5) / 1e5})
 	}
 	order(list)
 	return list
@@ -217,6 +226,62 @@ func TestOneBaseOrSeveral(t *testing.T) {
 		if d := gocmp.Diff(forgetBase(want), forgetBase(got)); d != "" {
 			t.Fatalf("seed %d (-one +%d bases):\n%s", seed, len(parts), d)
 		}
+	}
+}
+
+// TestEveryHitTellsTheTruth: whichever branch a hit came by, and past what the
+// branches offer, its cosine, its BM25 and both ranks are those of scoring and
+// sorting everything.
+func TestEveryHitTellsTheTruth(t *testing.T) {
+	t.Parallel()
+	past := 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		c := newCorpus(r, 1+r.IntN(400))
+		vector, asks := randomVector(r), randomWords(r, 4)
+		e := c.embedder(vector)
+		var lib retrieval.Library
+		putChunks(t, &lib, "b", c.chunks, e)
+		q := ask(asks, retrieval.Attachment{Base: "b", K: 100})
+		if seed%2 == 0 {
+			q.Before = []string{randomWords(r, 4)}
+		}
+		res, err := retrieval.NewSearcher(&lib, e).Search(t.Context(), q)
+		if err != nil || res.Degraded != nil || res.Followed != (seed%2 == 0) {
+			t.Fatalf("seed %d: followed %v, degraded %v, %v", seed, res.Followed, res.Degraded, err)
+		}
+		words, near := c.words(asks), c.cosines(vector)
+		for _, p := range res.Passages {
+			h := p.Hits[0]
+			rightMark(t, seed, words, h.ID, h.BM25, h.WordRank)
+			rightMark(t, seed, near, h.ID, h.Cosine, h.VectorRank)
+			if h.VectorRank > retrieval.Pool {
+				past++
+			}
+			if res.Followed {
+				rightMark(t, seed, c.words(q.Before[0]+" "+asks), h.ID, h.Together.BM25, h.Together.WordRank)
+				rightMark(t, seed, near, h.ID, h.Together.Cosine, h.Together.VectorRank)
+			} else if h.Together != (retrieval.Marks{}) {
+				t.Fatalf("seed %d: %+v of a question that was not asked", seed, h.Together)
+			}
+		}
+	}
+	if past == 0 {
+		t.Fatal("no hit past the candidates of its branch: nothing was counted")
+	}
+}
+
+// rightMark: ties but for rounding may stand in either order, so the score at the
+// rank is compared and not the id.
+func rightMark(t *testing.T, seed uint64, sorted []scored, id string, score float64, rank int) {
+	t.Helper()
+	at := slices.IndexFunc(sorted, func(s scored) bool { return s.id == id })
+	switch {
+	case at < 0 && score == 0 && rank == 0:
+	case at < 0 || rank < 1 || rank > len(sorted):
+		t.Fatalf("seed %d: %s at rank %d with %v, the oracle has it at %d", seed, id, rank, score, at+1)
+	case math.Abs(sorted[at].score-score) > 1e-4 || math.Abs(sorted[rank-1].score-score) > 1e-4:
+		t.Fatalf("seed %d: %s has %v at rank %d, want %v at %d", seed, id, score, rank, sorted[at].score, at+1)
 	}
 }
 

@@ -17,14 +17,39 @@ import (
 	"time"
 )
 
-// Passage is one piece of a document that a search found.
+// Passage is one section of a document that a search found: a chunk that was hit
+// and its neighbours under the same heading, two either side, joined in the order
+// of the file. No chunk is in two passages of one search.
 type Passage struct {
-	ID      string  // the chunk's id
+	// ID is made of the ids of its chunks: a chunk's own id when it is one. A passage
+	// with the same id has the same text.
+	ID      string
 	Base    string  // the base that it came from
 	Path    string  // the file, as it was pushed: "faq/horarios.md"
 	Heading string  // its heading path, "Tarifas › Revisión"; empty above the first heading
-	Text    string  // the text under the heading
-	Score   float64 // fused, relative to the best of this search: 1.0 is the top
+	Text    string  // what the model reads: the text under the heading
+	Score   float64 // of its best hit
+	Hits    []Hit   // the chunks in it that were found, best first; at least one
+}
+
+// Hit is one chunk that a search found, and why it ranks where it does.
+type Hit struct {
+	ID    string  // the chunk's id
+	Score float64 // fused, relative to the best of this search: 1.0 is the top
+	Marks         // of the question as it was asked
+	// Together are those of the question with the turns before it; zero when that
+	// was not searched. See Query.Before.
+	Together Marks
+}
+
+// Marks are what both branches make of a chunk, whichever of them found it.
+type Marks struct {
+	BM25   float64 // 0 when it holds none of the words
+	Cosine float64 // with the question, -1 to 1; 0 without the vector branch
+	// WordRank and VectorRank are its places in each branch, from 1; 0 when the
+	// branch gives it nothing. Past what the branch offered to the fusion, copies in
+	// several bases count each.
+	WordRank, VectorRank int
 }
 
 // Evidence says how near the best passage is to the question, by the cosine of
@@ -41,7 +66,7 @@ const (
 // Attachment is one base that an agent reads.
 type Attachment struct {
 	Base     string
-	K        int     // passages a turn at most; 0 is 8
+	K        int     // passages a turn at most, as they are handed out; 0 is 8
 	MinScore float64 // floor for this base's fused score, 0 to 1
 }
 
@@ -50,6 +75,10 @@ type Query struct {
 	Org   string
 	Text  string
 	Bases []Attachment
+	// Before are the caller's last turns, oldest first; the last two count. A
+	// question of at most FollowUp content words, or one that points back, is searched
+	// together with them as well. Empty asks the plain question.
+	Before []string
 }
 
 // Branch names one of the two searches that are fused.
@@ -65,13 +94,15 @@ const (
 type Result struct {
 	Passages []Passage
 	Evidence Evidence
-	// Cosine is the best of the whole search, below the cut-off too; 0 without
-	// the vector branch.
+	// Cosine is the best of the whole search, below the cut-off and of the question
+	// with the turns before it too; 0 without the vector branch.
 	Cosine float64
 	// Branches that took part. Only Words when the embedder was late or failed.
 	Branches []Branch
-	// Degraded is why the vector branch is missing, nil when it took part.
+	// Degraded is why vectors are missing, nil when all took part.
 	Degraded error
+	// Followed tells that the turns before the question were searched with it.
+	Followed bool
 	// EmbedTook is the time that the embedder took, or was given.
 	EmbedTook time.Duration
 }

@@ -30,8 +30,10 @@ func NewSearcher(library *Library, embedder Embedder) *Searcher {
 }
 
 // Search looks a question up in every base of the query at once: the words,
-// then the vectors, one fusion over both, each passage against the floor of its
-// own attachment, and at most the most generous K of them.
+// then the vectors, one fusion over both, each chunk against the floor of its own
+// attachment, near-identical chunks once, and what is left as sections, at most the
+// most generous K of them. A question that leans on the turns before it is asked
+// with them as well, and both are fused: see Query.Before.
 //
 // When ctx ends while the embedder runs it returns at once: with the words' answer
 // if the cause is ErrBudgetSpent, else with the cause. See the package comment for
@@ -45,26 +47,41 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
 	}
-	words, err := searchWords(ctx, segments, q.Text, Pool)
-	if err != nil {
-		return Result{}, fmt.Errorf("search words: %w", err)
-	}
-	result := Result{Evidence: EvidenceNone, Branches: []Branch{Words}}
-	branches := []branch{{words, 1}}
-	if s.asksVectors(segments) {
-		near, err := s.vectors(ctx, segments, q.Text, &result)
-		switch {
-		case err == nil:
-			branches = append(branches, branch{near, Weight(s.embedder)})
-			result.Branches = append(result.Branches, Vectors)
-		case ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudgetSpent):
-			return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
-		default:
-			result.Degraded = err
+	all := questions(q, segments)
+	defer func() {
+		for _, a := range all {
+			a.close()
+		}
+	}()
+	for _, a := range all {
+		if err := a.searchWords(ctx, Pool); err != nil {
+			return Result{}, fmt.Errorf("search words: %w", err)
 		}
 	}
-	result.Passages = passages(fuse(branches...), segments, floors, k)
+	result := Result{Evidence: EvidenceNone, Branches: []Branch{Words}, Followed: len(all) > 1}
+	if s.asksVectors(segments) {
+		result.Degraded = s.vectors(ctx, all, &result)
+		if result.Degraded != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudgetSpent) {
+			return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
+		}
+	}
+	result.Passages = s.passages(all, floors, k)
 	return result, nil
+}
+
+// passages fuses what was asked and hands out sections of it.
+func (s *Searcher) passages(all []*asked, floors []float64, k int) []Passage {
+	var branches []branch
+	for _, a := range all {
+		branches = append(branches, branch{a.words, a.weight}, branch{a.vectors, a.weight * Weight(s.embedder)})
+	}
+	h := newHanding(all[0].segments, k)
+	for _, c := range fuse(branches...) {
+		if c.score >= floors[c.segment] {
+			h.offer(c)
+		}
+	}
+	return h.passages(all)
 }
 
 // bases resolves the attachments, a base attached twice counting once: its
@@ -101,31 +118,58 @@ func (s *Searcher) asksVectors(segments []*Segment) bool {
 		slices.ContainsFunc(segments, func(seg *Segment) bool { return len(seg.vectors) > 0 })
 }
 
-// vectors runs the vector branch, and writes down its evidence and its time.
-func (s *Searcher) vectors(ctx context.Context, segments []*Segment, text string, result *Result) ([]candidate, error) {
-	for _, seg := range segments {
-		if err := s.fits(seg, s.embedder.Dim()); err != nil {
-			return nil, err
-		}
+// vectors runs the vector branch of all that is asked, and writes down its
+// evidence and its time. The texts are embedded side by side. The error is of the
+// first that has no vectors; the others have theirs.
+func (s *Searcher) vectors(ctx context.Context, all []*asked, result *Result) error {
+	if err := s.fit(all[0].segments, s.embedder.Dim()); err != nil {
+		return err
 	}
 	began := time.Now()
-	question, err := s.embed(ctx, text)
-	result.EmbedTook = time.Since(began)
-	if err != nil {
-		return nil, err
+	answers := make([]<-chan embedded, len(all))
+	for i, a := range all {
+		answers[i] = s.embed(ctx, a.text)
 	}
-	for _, seg := range segments {
-		if err := s.fits(seg, len(question)); err != nil {
-			return nil, err
+	var first error
+	for i, a := range all {
+		question, err := s.await(ctx, answers[i])
+		result.EmbedTook = time.Since(began)
+		if err == nil {
+			err = s.near(ctx, a, question)
+		}
+		switch {
+		case err != nil && first == nil:
+			first = err
+		case err != nil:
+		default:
+			result.Branches = []Branch{Words, Vectors}
+			result.Cosine = max(result.Cosine, a.cosine)
 		}
 	}
-	_, weak := CutOffs(s.embedder)
-	near, cosine, err := searchVectors(ctx, segments, question, weak, Pool)
-	if err != nil {
-		return nil, fmt.Errorf("search vectors: %w", err)
+	if len(result.Branches) > 1 {
+		result.Evidence = judge(s.embedder, result.Cosine)
 	}
-	result.Cosine, result.Evidence = cosine, judge(s.embedder, cosine)
-	return near, nil
+	return first
+}
+
+func (s *Searcher) near(ctx context.Context, a *asked, question []float32) error {
+	if err := s.fit(a.segments, len(question)); err != nil {
+		return err
+	}
+	_, weak := CutOffs(s.embedder)
+	if err := a.searchVectors(ctx, question, weak, Pool); err != nil {
+		return fmt.Errorf("search vectors: %w", err)
+	}
+	return nil
+}
+
+func (s *Searcher) fit(segments []*Segment, dim int) error {
+	for _, seg := range segments {
+		if err := s.fits(seg, dim); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fits refuses to compare vectors of two models or of two lengths.
@@ -136,16 +180,18 @@ func (s *Searcher) fits(seg *Segment, dim int) error {
 	return ErrMismatch{Base: seg.base, Holds: seg.model, HoldsDim: seg.dim, Got: s.embedder.Name(), GotDim: dim}
 }
 
-// embed asks for the vector of a question and waits no longer than ctx, even for
-// an embedder that does not listen to it.
-func (s *Searcher) embed(ctx context.Context, text string) ([]float32, error) {
-	type answer struct {
-		vector []float32
-		err    error
-	}
-	answers := make(chan answer, 1) // so that a late answer finds room and its goroutine ends
+// embedded is the embedder's answer to a question.
+type embedded struct {
+	vector []float32
+	err    error
+}
+
+// embed asks for the vector of a question. Its goroutine ends when the embedder
+// returns, whether or not anybody waits.
+func (s *Searcher) embed(ctx context.Context, text string) <-chan embedded {
+	answers := make(chan embedded, 1) // so that a late answer finds room and its goroutine ends
 	go func() {
-		var a answer
+		var a embedded
 		defer func() {
 			if p := recover(); p != nil { // on this goroutine nobody else could
 				a.err = fmt.Errorf("panic: %v", p)
@@ -154,7 +200,12 @@ func (s *Searcher) embed(ctx context.Context, text string) ([]float32, error) {
 		}()
 		a.vector, a.err = EmbedQuery(ctx, s.embedder, text)
 	}()
-	var a answer
+	return answers
+}
+
+// await waits no longer than ctx, even for an embedder that does not listen to it.
+func (s *Searcher) await(ctx context.Context, answers <-chan embedded) ([]float32, error) {
+	var a embedded
 	select {
 	case a = <-answers:
 	case <-ctx.Done():
@@ -175,21 +226,4 @@ func (s *Searcher) embed(ctx context.Context, text string) ([]float32, error) {
 		return nil, fmt.Errorf("embed with %s: %w", s.embedder.Name(), err)
 	}
 	return question, nil
-}
-
-// passages takes the first k that reach the floor of their own base.
-func passages(fused []candidate, segments []*Segment, floors []float64, k int) []Passage {
-	var list []Passage
-	for _, c := range fused {
-		if c.score < floors[c.segment] {
-			continue
-		}
-		if len(list) == k {
-			break
-		}
-		p := segments[c.segment].passage(c.doc)
-		p.Score = c.score
-		list = append(list, p)
-	}
-	return list
 }

@@ -306,33 +306,6 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-func TestAttachments(t *testing.T) {
-	t.Parallel()
-	lib := library(t, "clinica", handbook, nil)
-	put(t, lib, "blog", "# Blog\n"+strings.Repeat("## Nota\nHablamos de la revisión.\n", 20), nil)
-	s := retrieval.NewSearcher(lib, nil)
-	all, err := s.Search(t.Context(), ask("revisión", retrieval.Attachment{Base: "clinica", K: 3}, retrieval.Attachment{Base: "blog", K: 12}))
-	if err != nil || len(all.Passages) != 12 {
-		t.Fatalf("%d passages, %v: K is the most generous", len(all.Passages), err)
-	}
-	floor, err := s.Search(t.Context(), ask("revisión", retrieval.Attachment{Base: "clinica"}, retrieval.Attachment{Base: "blog", MinScore: 0.99}, retrieval.Attachment{Base: "clinica"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fromBlog := 0
-	for _, p := range floor.Passages {
-		if p.Base == "blog" && p.Score < 0.99 {
-			t.Fatalf("%+v is under the floor of its base", p)
-		}
-		if p.Base == "blog" {
-			fromBlog++
-		}
-	}
-	if fromBlog != 1 || len(floor.Passages) != 2 {
-		t.Fatalf("%d of the blog in %v", fromBlog, headings(floor))
-	}
-}
-
 // asker tells questions from documents.
 type asker struct{ fake }
 

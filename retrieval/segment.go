@@ -1,8 +1,11 @@
 package retrieval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"headstart/retrieval/analyse"
 	"headstart/retrieval/chunk"
@@ -14,7 +17,8 @@ import (
 type Segment struct {
 	base     string
 	analyser *analyse.Analyser
-	chunks   []chunk.Chunk
+	chunks   []chunk.Chunk // those of a file side by side, in its order
+	numbers  []uint64      // of each chunk, what numbersOf makes of it
 	words    index
 	model    string // the embedder of vectors; empty without
 	dim      int
@@ -48,13 +52,16 @@ const ctxBlock = 1024
 const embedBatch = 64
 
 func build(ctx context.Context, base, language string, chunks []chunk.Chunk, e Embedder, progress func(done, all int)) (*Segment, error) {
-	s := &Segment{base: base, analyser: analyse.New(language), chunks: distinct(chunks)}
+	s := &Segment{base: base, analyser: analyse.New(language), chunks: inOrder(distinct(chunks))}
+	s.numbers = make([]uint64, len(s.chunks))
 	b := newIndexer(s.analyser)
 	for i, c := range s.chunks {
 		if i%ctxBlock == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("build base %s: %w", base, context.Cause(ctx))
 		}
-		b.add(c.Indexed())
+		text := c.Indexed()
+		b.add(text)
+		s.numbers[i] = numbersOf(text)
 	}
 	s.words = b.index
 	if e == nil {
@@ -78,6 +85,14 @@ func distinct(chunks []chunk.Chunk) []chunk.Chunk {
 	return kept
 }
 
+// inOrder puts the chunks of each file side by side, in its order.
+func inOrder(chunks []chunk.Chunk) []chunk.Chunk {
+	slices.SortStableFunc(chunks, func(a, b chunk.Chunk) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Seq, b.Seq))
+	})
+	return chunks
+}
+
 func (s *Segment) embed(ctx context.Context, e Embedder, progress func(done, all int)) error {
 	s.model, s.dim = e.Name(), e.Dim()
 	s.vectors = make([]float32, 0, len(s.chunks)*s.dim)
@@ -97,9 +112,4 @@ func (s *Segment) embed(ctx context.Context, e Embedder, progress func(done, all
 		progress(from+len(batch), len(s.chunks))
 	}
 	return nil
-}
-
-func (s *Segment) passage(doc int32) Passage {
-	c := s.chunks[doc]
-	return Passage{ID: c.ID, Base: s.base, Path: c.Path, Heading: c.Heading, Text: c.Text}
 }

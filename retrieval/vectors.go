@@ -2,30 +2,41 @@ package retrieval
 
 import "context"
 
-// searchVectors returns the best chunks of each base by the cosine of their
-// vectors with the question's, none below weak, ranked over all bases, and the
-// best cosine of all. Every chunk is looked at: the answer is exact.
-func searchVectors(ctx context.Context, segments []*Segment, question []float32, weak float64, pool int) ([]candidate, float64, error) {
+// VectorMargin is how near a vector match must come to the best of its question:
+// a cosine under 0.6 of it is dropped, whatever the cut-offs let through. Relative,
+// because each embedder spreads its cosines otherwise: beside a best of 0.70 a match
+// at 0.40 is the noise of its model, and beside a best of 0.45 one at 0.30 may be
+// the answer. The words may still find what is dropped here.
+const VectorMargin = 0.6
+
+// searchVectors takes the cosine of every chunk with the text's vector, and keeps
+// the best of each base, none below weak or far below the best of all, ranked over
+// all bases. Every chunk is looked at: the answer is exact.
+func (a *asked) searchVectors(ctx context.Context, question []float32, weak float64, pool int) error {
+	near := make([]*cosines, len(a.segments))
 	var found []candidate
-	cosine := 0.0
-	for i, seg := range segments {
+	for i, seg := range a.segments {
 		if seg.vectors == nil {
 			continue
 		}
-		list, best, err := seg.nearest(ctx, int32(i), question, weak, pool)
+		near[i] = borrowCosines(seg.Len())
+		list, best, err := seg.nearest(ctx, int32(i), question, near[i].of, weak, pool)
 		if err != nil {
-			return nil, 0, err
+			giveBackCosines(near)
+			return err
 		}
-		cosine = max(cosine, best)
+		a.cosine = max(a.cosine, best)
 		found = append(found, list...)
 	}
-	return rank(found), cosine, nil
+	a.near = near
+	a.vectors = dropFar(rank(found), a.cosine)
+	return nil
 }
 
 // nearest looks at the context between two blocks, not before the first: an
 // answer of the embedder that came in the last instant is used if the base is
 // small.
-func (s *Segment) nearest(ctx context.Context, at int32, question []float32, weak float64, pool int) ([]candidate, float64, error) {
+func (s *Segment) nearest(ctx context.Context, at int32, question, all []float32, weak float64, pool int) ([]candidate, float64, error) {
 	top := newTop(pool)
 	cosine := 0.0
 	for from := 0; from < len(s.chunks); from += ctxBlock {
@@ -33,7 +44,8 @@ func (s *Segment) nearest(ctx context.Context, at int32, question []float32, wea
 			return nil, 0, context.Cause(ctx)
 		}
 		for doc := from; doc < min(from+ctxBlock, len(s.chunks)); doc++ {
-			near := float64(dot(question, s.vectors[doc*s.dim:(doc+1)*s.dim]))
+			all[doc] = dot(question, s.vectors[doc*s.dim:(doc+1)*s.dim])
+			near := float64(all[doc])
 			cosine = max(cosine, near)
 			if near >= weak && top.wants(near) {
 				top.offer(candidate{score: near, id: s.chunks[doc].ID, segment: at, doc: int32(doc)})

@@ -107,27 +107,30 @@ func (s statistics) terms(a *analyse.Analyser, text string) []queryTerm {
 	return terms
 }
 
-// searchWords returns the best chunks of each base by their words, any of them
-// sufficing, ranked over all bases.
-func searchWords(ctx context.Context, segments []*Segment, text string, pool int) ([]candidate, error) {
-	stats := statisticsOf(segments)
-	asked := make(map[string][]queryTerm) // by language
+// searchWords scores every chunk that holds a word of the text, and keeps the
+// best of each base, ranked over all bases.
+func (a *asked) searchWords(ctx context.Context, pool int) error {
+	stats := statisticsOf(a.segments)
+	terms := make(map[string][]queryTerm) // by language
 	var found []candidate
-	for i, seg := range segments {
+	for i, seg := range a.segments {
 		language := seg.analyser.Language()
-		if _, ok := asked[language]; !ok {
-			asked[language] = stats.terms(seg.analyser, text)
+		if _, ok := terms[language]; !ok {
+			terms[language] = stats.terms(seg.analyser, a.text)
 		}
-		list, err := seg.words.top(ctx, seg, int32(i), asked[language], stats.mean, pool)
-		if err != nil {
-			return nil, err
+		s := borrow(seg.Len())
+		a.bm25 = append(a.bm25, s)
+		if err := seg.words.score(ctx, s, terms[language], stats.mean); err != nil {
+			return err
 		}
-		found = append(found, list...)
+		found = append(found, seg.best(s, int32(i), pool)...)
 	}
-	return rank(found), nil
+	a.words = rank(found)
+	return nil
 }
 
-// scratch holds one score a chunk, all zero between uses.
+// scratch holds one score a chunk, all zero between uses. It may be longer than
+// its segment.
 type scratch struct {
 	scores  []float64
 	touched []int32
@@ -151,24 +154,26 @@ func (s *scratch) giveBack() {
 	scratches.Put(s)
 }
 
-func (x *index) top(ctx context.Context, seg *Segment, at int32, terms []queryTerm, mean float64, pool int) ([]candidate, error) {
-	s := borrow(len(x.lengths))
-	defer s.giveBack()
+func (x *index) score(ctx context.Context, s *scratch, terms []queryTerm, mean float64) error {
 	for _, t := range terms {
 		for list := x.postings[t.term]; len(list) > 0; {
 			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
+				return context.Cause(ctx)
 			}
 			n := min(ctxBlock, len(list))
 			x.add(s, list[:n], t.weight, mean)
 			list = list[n:]
 		}
 	}
+	return nil
+}
+
+func (s *Segment) best(scores *scratch, at int32, pool int) []candidate {
 	best := newTop(pool)
-	for _, doc := range s.touched {
-		best.offer(candidate{score: s.scores[doc], id: seg.chunks[doc].ID, segment: at, doc: doc})
+	for _, doc := range scores.touched {
+		best.offer(candidate{score: scores.scores[doc], id: s.chunks[doc].ID, segment: at, doc: doc})
 	}
-	return best.list, nil
+	return best.list
 }
 
 func (x *index) add(s *scratch, list []posting, weight, mean float64) {

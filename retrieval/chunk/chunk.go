@@ -10,6 +10,7 @@
 package chunk
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
@@ -35,6 +36,9 @@ type Chunk struct {
 	Heading  string // its heading path; empty above the first heading
 	Text     string // the Markdown under the heading, without it
 	Seq      int    // its place in the file, from 0
+	Section  int    // which heading of the file it stands under, from 0: two may be spelt alike
+	Glue     string // what parts it from the piece before it under its heading; empty is a blank line
+	Repeats  int    // bytes at the start of Text that repeat a table's header
 	Oversize bool   // one code block or table row that is over MaxTokens and was not cut
 }
 
@@ -65,7 +69,7 @@ func words(text string) int {
 func Split(path, text string) []Chunk {
 	var chunks []Chunk
 	seen := make(map[string]int)
-	for _, s := range sections(body(Clean(text))) {
+	for nth, s := range sections(body(Clean(text))) {
 		for _, p := range pack(s.units) {
 			if !hasWord(p.text) {
 				continue
@@ -73,12 +77,31 @@ func Split(path, text string) []Chunk {
 			key := path + "\x00" + s.heading + "\x00" + p.text
 			chunks = append(chunks, Chunk{
 				ID: id(key, seen[key]), Path: path, Heading: s.heading, Text: p.text,
-				Seq: len(chunks), Oversize: p.words > 0 && tokens(p.words) >= MaxTokens,
+				Seq: len(chunks), Section: nth, Glue: p.glue, Repeats: p.repeats,
+				Oversize: p.words > 0 && tokens(p.words) >= MaxTokens,
 			})
 			seen[key]++
 		}
 	}
 	return chunks
+}
+
+// Join reads pieces that follow one another under one heading as one text again:
+// each is parted from the one before as it was in the file, and a table's header
+// that was repeated for the ranking stands once.
+func Join(pieces []Chunk) string {
+	var b strings.Builder
+	for i, c := range pieces {
+		switch {
+		case i == 0:
+			b.WriteString(c.Text)
+		case c.Repeats > 0:
+			b.WriteString("\n" + c.Text[c.Repeats:])
+		default:
+			b.WriteString(cmp.Or(c.Glue, "\n\n") + c.Text)
+		}
+	}
+	return b.String()
 }
 
 // id is of the content, so that a paragraph put in above moves no id. nth tells

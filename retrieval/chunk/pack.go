@@ -8,8 +8,10 @@ import (
 
 // piece is the text of a chunk and its size.
 type piece struct {
-	text  string
-	words int
+	text    string
+	words   int
+	glue    string // between it and the piece before
+	repeats int    // bytes of a table's header that the piece before has
 }
 
 // pack joins units to pieces under MaxTokens, in order. Headings go with the
@@ -40,7 +42,9 @@ func pack(units []unit) []piece {
 }
 
 func (p *piece) add(u unit) {
-	if p.text != "" {
+	if p.text == "" {
+		p.glue, p.repeats = u.glue, u.repeats
+	} else {
 		p.text += u.glue
 	}
 	p.text += u.text

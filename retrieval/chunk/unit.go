@@ -18,6 +18,8 @@ type unit struct {
 	words int
 	fresh bool // starts a piece: the first sentence of a paragraph that is cut
 	label int  // the level of a heading: never the last of a piece; 0 is no heading
+	// repeats counts the bytes at its start that are a table's header once more.
+	repeats int
 }
 
 func newUnit(text, glue string) unit { return unit{text: text, glue: glue, words: words(text)} }
@@ -131,6 +133,7 @@ func (c cutter) rows(table unit, room float64) []unit {
 		if rows > 0 && tokens(part.words+n) >= room {
 			units = append(units, part)
 			part, rows = newUnit(header, "\n\n"), 0
+			part.repeats = len(header) + 1
 		}
 		part.text += "\n" + row
 		part.words += n
