@@ -11,11 +11,11 @@ import (
 	"strings"
 
 	"headstart/retrieval/chunk"
+	"headstart/retrieval/read"
 )
 
-// maxFile is the largest file that is read, in bytes. A larger one is a dump,
-// not a page that somebody wrote.
-const maxFile = 16 << 20
+// maxFile is the largest file that is read, in bytes.
+const maxFile = read.MaxFile
 
 // FileError is a file of a folder that was left out, and why. The others are in.
 type FileError struct {
@@ -43,12 +43,14 @@ type Progress struct {
 	AllChunks int // 0 until all files are read
 }
 
-// LoadFolder builds the segment of a folder of Markdown: every *.md in it and
-// below, in order of name. It reads nothing outside the folder: a link that
-// leaves it is refused. A file that cannot be read is told by name and the others
-// land; NUL bytes and what is not UTF-8 are cleaned out of a file. It fails when
-// the folder cannot be opened, ctx ends, or the embedder fails. progress may be
-// nil, and is called from the calling goroutine.
+// LoadFolder builds the segment of a folder of documents: every file in it and
+// below, in order of name, of the kinds that package read knows (Markdown, text,
+// HTML, PDF, DOCX, CSV, TSV). It reads nothing outside the folder: a link that
+// leaves it is refused. A file that cannot be read, of another kind too, is told
+// by name and the others land; files and folders whose names begin with a dot are
+// passed over. NUL bytes and what is not UTF-8 are cleaned out of Markdown. It
+// fails when the folder cannot be opened, ctx ends, or the embedder fails.
+// progress may be nil, and is called from the calling goroutine.
 func LoadFolder(ctx context.Context, dir, base, language string, e Embedder, progress func(Progress)) (*Segment, []FileError, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -59,7 +61,7 @@ func LoadFolder(ctx context.Context, dir, base, language string, e Embedder, pro
 		progress = func(Progress) {}
 	}
 	f := folder{root: root, progress: progress}
-	if err := f.read(ctx); err != nil {
+	if err := errors.Join(f.read(ctx), f.reader.Close()); err != nil {
 		return nil, f.bad, fmt.Errorf("read folder of base %s: %w", base, err)
 	}
 	segment, err := build(ctx, base, language, f.chunks, e, func(done, all int) {
@@ -72,6 +74,7 @@ func LoadFolder(ctx context.Context, dir, base, language string, e Embedder, pro
 type folder struct {
 	root     *os.Root
 	progress func(Progress)
+	reader   read.Reader
 	chunks   []chunk.Chunk
 	bad      []FileError
 	files    int
@@ -87,51 +90,59 @@ func (f *folder) read(ctx context.Context) error {
 		case err != nil:
 			f.bad = append(f.bad, FileError{name, err})
 			return nil
-		case d.IsDir():
-			return nil
-		case !wanted(name, d):
+		case hidden(name) && d.IsDir():
+			return fs.SkipDir
+		case hidden(name) || d.IsDir():
 			return nil
 		}
-		text, err := f.text(name)
-		if err != nil {
+		if err := f.file(ctx, name); err != nil {
 			f.bad = append(f.bad, FileError{name, err})
-			return nil
 		}
-		f.files++
-		f.chunks = append(f.chunks, chunk.Split(name, text)...)
-		f.progress(Progress{Files: f.files})
 		return nil
 	})
 }
 
-// wanted holds for Markdown, and for links without an extension: they may be
-// folders that somebody thinks are in.
-func wanted(name string, d fs.DirEntry) bool {
-	ext := path.Ext(name)
-	return strings.EqualFold(ext, ".md") || ext == "" && d.Type()&fs.ModeSymlink != 0
+// hidden holds for what programs leave beside documents: .DS_Store, .git.
+func hidden(name string) bool {
+	return name != "." && strings.HasPrefix(path.Base(name), ".")
 }
 
-func (f *folder) text(name string) (string, error) {
+func (f *folder) file(ctx context.Context, name string) error {
+	data, err := f.data(name)
+	if err != nil {
+		return err
+	}
+	document, err := f.reader.Read(ctx, name, data)
+	if err != nil {
+		return err
+	}
+	f.files++
+	f.chunks = append(f.chunks, document.Chunks()...)
+	f.progress(Progress{Files: f.files})
+	return nil
+}
+
+func (f *folder) data(name string) ([]byte, error) {
 	stat, err := f.root.Stat(name)
 	switch {
 	case err != nil:
-		return "", err
+		return nil, err
 	case stat.IsDir():
-		return "", ErrLinkedFolder
+		return nil, ErrLinkedFolder
 	case !stat.Mode().IsRegular(): // opening a pipe would wait for ever
-		return "", ErrNotAFile
+		return nil, ErrNotAFile
 	}
 	file, err := f.root.Open(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer file.Close() // opened to read: closing it loses nothing
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if len(text) > maxFile {
-		return "", ErrTooLarge
+	if len(data) > maxFile {
+		return nil, ErrTooLarge
 	}
-	return string(text), nil
+	return data, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"headstart/retrieval"
 	"headstart/retrieval/embed"
+	"headstart/retrieval/read"
 )
 
 func write(t *testing.T, path, text string) {
@@ -38,7 +40,7 @@ func TestLoadFolder(t *testing.T) {
 	write(t, filepath.Join(dir, "a.md"), "# A\nuno\n")
 	write(t, filepath.Join(dir, "b.md"), "# B\nd\x00os y tres \xff\n")
 	write(t, filepath.Join(dir, "sub", "c.MD"), "# C\ncuatro\n")
-	write(t, filepath.Join(dir, "notes.txt"), "# No\nnada\n")
+	write(t, filepath.Join(dir, "notes.txt"), "Notas\n\napuntes\n")
 	write(t, filepath.Join(dir, "big.md"), string(make([]byte, 17<<20)))
 	link(t, filepath.Join(outside, "secret.md"), filepath.Join(dir, "leaves.md"))
 	link(t, "../../../etc/passwd", filepath.Join(dir, "climbs.md"))
@@ -62,7 +64,7 @@ func TestLoadFolder(t *testing.T) {
 	if !errors.Is(bad[0], retrieval.ErrTooLarge) || !errors.Is(bad[4], retrieval.ErrNotAFile) {
 		t.Fatalf("reasons: %v", bad)
 	}
-	wantSteps := []retrieval.Progress{{Files: 1}, {Files: 2}, {Files: 3}, {Files: 4}, {Files: 4, Embedded: 4, AllChunks: 4}}
+	wantSteps := []retrieval.Progress{{Files: 1}, {Files: 2}, {Files: 3}, {Files: 4}, {Files: 5}, {Files: 5, Embedded: 5, AllChunks: 5}}
 	if d := cmp.Diff(wantSteps, steps); d != "" {
 		t.Fatal(d)
 	}
@@ -70,7 +72,7 @@ func TestLoadFolder(t *testing.T) {
 	lib.Put("org", seg)
 	s := retrieval.NewSearcher(&lib, nil)
 	// sub/c.MD is in as well, and says what inside.md says.
-	for asks, want := range map[string][]string{"dos": {"b.md"}, "cuatro": {"inside.md"}, "contraseña": nil, "nada": nil} {
+	for asks, want := range map[string][]string{"dos": {"b.md"}, "cuatro": {"inside.md"}, "contraseña": nil, "apuntes": {"notes.txt"}} {
 		r, err := s.Search(t.Context(), ask(asks, retrieval.Attachment{Base: "base"}))
 		if err != nil {
 			t.Fatal(err)
@@ -111,5 +113,41 @@ func TestLoadFolderFails(t *testing.T) {
 	empty, bad, err := retrieval.LoadFolder(t.Context(), t.TempDir(), "b", "es", nil, nil)
 	if err != nil || bad != nil || empty.Len() != 0 {
 		t.Fatal(empty, bad, err)
+	}
+}
+
+// One broken file of a push is told by name, and the others land.
+func TestLoadFolderKinds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.html"), "<h1>Tarifas</h1><p>La limpieza cuesta 50 euros.</p>")
+	write(t, filepath.Join(dir, "b.pdf"), "%PDF-1.7\nroto startxref")
+	write(t, filepath.Join(dir, "c.csv"), "Servicio;Precio\nEmpaste;70\nImplante;900\n")
+	write(t, filepath.Join(dir, "d.docx"), "PK\x03\x04 roto")
+	write(t, filepath.Join(dir, "e.txt"), "Horario de verano")
+	write(t, filepath.Join(dir, "f.png"), "\x89PNG")
+	write(t, filepath.Join(dir, ".DS_Store"), "x")
+	write(t, filepath.Join(dir, ".git", "description.txt"), "oculto")
+	seg, bad, err := retrieval.LoadFolder(t.Context(), dir, "base", "es", embed.Hashing(64), nil)
+	if err != nil || seg.Len() != 4 {
+		t.Fatal(seg.Len(), err)
+	}
+	var names []string
+	for _, b := range bad {
+		names = append(names, b.Path)
+	}
+	if d := cmp.Diff([]string{"b.pdf", "d.docx", "f.png"}, names); d != "" {
+		t.Fatalf("left out (-want +got):\n%s", d)
+	}
+	var broken read.BrokenError
+	var kind read.KindError
+	if !errors.As(bad[0], &broken) || !errors.As(bad[1], &broken) || !errors.As(bad[2], &kind) || kind.Ext != ".png" {
+		t.Fatal(bad)
+	}
+	var lib retrieval.Library
+	lib.Put("org", seg)
+	r, err := retrieval.NewSearcher(&lib, nil).Search(t.Context(), ask("implante", retrieval.Attachment{Base: "base"}))
+	if err != nil || len(r.Passages) != 1 || !strings.Contains(r.Passages[0].Text, "Servicio: Implante\nPrecio: 900") {
+		t.Fatal(r.Passages, err)
 	}
 }
