@@ -14,6 +14,7 @@ import (
 	"headstart/turn"
 	"headstart/turn/llm"
 	"headstart/turn/stt"
+	"headstart/turn/tts"
 	"headstart/turn/turntest"
 )
 
@@ -513,6 +514,23 @@ func TestSpeakingOnAfterAnEarlyEndIsAnotherTurn(t *testing.T) {
 		// stops it after 500 ms.
 		if sounds := b.sounds(); near(sounds[0][0], seconds(2.3)) || near(sounds[0][1], seconds(3.1)) {
 			t.Fatalf("sounds %v\n%s", sounds, b.log)
+		}
+	})
+}
+
+func TestTheVoiceIsGivenWhatCanBeSaidAndTheLogWhatWasWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		written := "La doctora **Vidal** abre a las nueve 🙂, vea [la web](https://clinica.example/horas)."
+		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Text: written}))
+		b.cfg.Says = []tts.Pronunciation{{Word: "Vidal", Spoken: "bidál"}}
+		b.run(t, 8*time.Second)
+		said := strings.Join(b.voice.Said(), " ")
+		if !strings.Contains(said, "bidál") || strings.ContainsAny(said, "*[]🙂") || strings.Contains(said, "http") {
+			t.Fatalf("the voice was given %q", said)
+		}
+		if agent := turntest.One[turn.TurnAgent](t, b.log); agent.Text != written {
+			t.Fatalf("the log has %q", agent.Text)
 		}
 	})
 }
