@@ -51,6 +51,7 @@ type visit struct {
 	typing    chan struct{} // one place: who has it is typing, the others queue
 	bell      chan struct{} // one place: the clocks have changed
 	ready     chan struct{} // closed when the agent listens
+	ended     chan struct{} // closed before the end is told: nothing is taken any more
 	over      chan struct{} // closed when nothing of the visit lives
 
 	// set by run before the visit is given to its visitor, then only read
@@ -72,7 +73,7 @@ func newVisit(config Config, log *zap.Logger) *visit {
 	return &visit{
 		id: id, room: "web-" + rand.Text(), idle: config.Idle, unwatched: config.Unwatched, log: log.With(zap.String("visit", id[:6])),
 		journal: newJournal(), typing: make(chan struct{}, 1), bell: make(chan struct{}, 1),
-		ready: make(chan struct{}), over: make(chan struct{}), lastWord: now, alone: now,
+		ready: make(chan struct{}), ended: make(chan struct{}), over: make(chan struct{}), lastWord: now, alone: now,
 	}
 }
 
@@ -86,7 +87,7 @@ func (v *visit) run(ctx context.Context, door Door, joined chan<- error, release
 	defer func() {
 		if p := recover(); p != nil {
 			v.log.Error("visit panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-			v.journal.add(Event{Type: TypeEnd, Reason: "lost"})
+			v.tellEnd("lost")
 		}
 	}()
 	var err error
@@ -101,8 +102,20 @@ func (v *visit) run(ctx context.Context, door Door, joined chan<- error, release
 	reason := reasonOf(ctx, err)
 	v.end(nil)
 	clocks.Wait()
-	v.journal.add(Event{Type: TypeEnd, Reason: reason})
+	v.tellEnd(reason)
 	v.log.Info("visit over", zap.String("room", v.room), zap.String("reason", reason), zap.Int("messages", v.messages()), zap.Error(err))
+}
+
+// tellEnd is the last that anyone hears of the visit. Whoever has heard it finds
+// the visit taking nothing.
+func (v *visit) tellEnd(reason string) {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	if v.isOver() {
+		return
+	}
+	close(v.ended)
+	v.journal.add(Event{Type: TypeEnd, Reason: reason})
 }
 
 func (v *visit) dial(ctx context.Context, door Door) (Visitor, error) {
@@ -177,12 +190,18 @@ func (v *visit) watch() (stop func()) {
 func (v *visit) say(ctx context.Context, text string) error {
 	var segment string
 	v.change(func() {
+		if v.isOver() {
+			return
+		}
 		v.typed++
 		v.lastWord = time.Now()
 		segment = "typed-" + strconv.Itoa(v.typed)
 		// inside, so that the order of events is that of the numbers
 		v.journal.add(Event{Type: TypeTranscript, Who: WhoVisitor, Segment: segment, Text: text, Final: true})
 	})
+	if segment == "" {
+		return errOver
+	}
 	err := v.deliver(ctx, text)
 	if err != nil {
 		v.journal.add(Event{Type: TypeUndelivered, Segment: segment})
@@ -201,7 +220,20 @@ func (v *visit) deliver(ctx context.Context, text string) error {
 	if err := v.await(waiting, v.ready, nil); err != nil {
 		return err
 	}
+	if v.isOver() { // which lost the draw against ready
+		return errOver
+	}
 	return v.visitor.Type(ctx, text)
+}
+
+// isOver reports whether the end has been told, or is about to be.
+func (v *visit) isOver() bool {
+	select {
+	case <-v.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // await waits until in closes or out takes; one of them is nil.
@@ -211,7 +243,7 @@ func (v *visit) await(ctx context.Context, in <-chan struct{}, out chan<- struct
 		return nil
 	case out <- struct{}{}:
 		return nil
-	case <-v.over:
+	case <-v.ended:
 		return errOver
 	case <-ctx.Done():
 		return context.Cause(ctx)
