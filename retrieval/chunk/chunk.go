@@ -26,6 +26,10 @@ const MaxTokens = 350
 // analyser.
 const tokensPerWord = 1.3
 
+// Format numbers the way in which files are cut. It changes with every change
+// that cuts some file otherwise, so that a push cuts it again.
+const Format = 1
+
 // Separator parts the headings of a path: "Tarifas › Revisión".
 const Separator = " › "
 
