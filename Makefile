@@ -26,7 +26,9 @@ build: ## build ./headstart as the image has it
 	$(BUILD)
 
 # Tests find or build a LiveKit server by themselves; the first run on a machine
-# takes some minutes more for it. What needs the project's shared files skips,
+# takes some minutes more for it. So it is with PostgreSQL, for root on a Linux
+# with mmdebstrap; elsewhere HEADSTART_TEST_POSTGRES names one by its URL, with
+# pgvector and pg_textsearch, or what needs it skips. What needs the project's shared files skips,
 # saying so, unless HEADSTART_SHARED names their folder.
 .PHONY: test
 test: ## run all tests under the race detector (RACE= without, PACKAGES=./turn/... some)
