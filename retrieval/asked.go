@@ -12,11 +12,11 @@ type asked struct {
 	text     string
 	weight   float64 // what its branches count in the fusion
 	segments []*Segment
-	bm25     []*scratch  // a segment each
+	bm25     []*scratch  // a segment each; empty without the branch
 	near     []*cosines  // a segment each, nil where it has no vectors; empty without the branch
 	words    []candidate // best first
 	vectors  []candidate // best first
-	cosine   float64     // the best of all, below the cut-off too
+	cosines  []float64   // the best of each segment, below the cut-off too
 }
 
 func (a *asked) close() {
@@ -46,8 +46,11 @@ func giveBackCosines(list []*cosines) {
 	}
 }
 
-// bm25Of is 0 for a chunk that holds none of the words.
+// bm25Of is 0 for a chunk that holds none of the words, and without the branch.
 func (a *asked) bm25Of(c candidate) (score float64, ok bool) {
+	if len(a.bm25) == 0 {
+		return 0, false
+	}
 	score = a.bm25[c.segment].scores[c.doc]
 	return score, score > 0
 }
@@ -75,6 +78,9 @@ func (a *asked) marks(chunks []candidate) []Marks {
 
 // eachWord visits the chunks of a segment that hold a word of the question.
 func (a *asked) eachWord(segment int, visit func(doc int32, score float64)) {
+	if len(a.bm25) == 0 {
+		return
+	}
 	s := a.bm25[segment]
 	for _, doc := range s.touched {
 		visit(doc, s.scores[doc])

@@ -67,18 +67,6 @@ func EmbedQuery(ctx context.Context, e Embedder, text string) ([]float32, error)
 	return vectors[0], nil
 }
 
-// judge reads the best cosine of a search.
-func judge(e Embedder, cosine float64) Evidence {
-	strong, weak := CutOffs(e)
-	switch {
-	case cosine >= strong:
-		return EvidenceStrong
-	case cosine >= weak:
-		return EvidenceWeak
-	}
-	return EvidenceNone
-}
-
 // errNotFinite means that an embedder gave what is no vector.
 var errNotFinite = errors.New("vector is not finite")
 

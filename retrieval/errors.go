@@ -20,6 +20,21 @@ type ErrNotReady struct{ Base string }
 // Error implements error.
 func (e ErrNotReady) Error() string { return fmt.Sprintf("base %s is not ready", e.Base) }
 
+// ErrLate means that the vectors of a search were late or failed, and that one of its
+// bases gives up the search then: see LateSkip.
+type ErrLate struct {
+	Base string // which gives up
+	Err  error  // why there are no vectors
+}
+
+// Error implements error.
+func (e ErrLate) Error() string {
+	return fmt.Sprintf("base %s is not searched by its words alone: %v", e.Base, e.Err)
+}
+
+// Unwrap returns why there are no vectors.
+func (e ErrLate) Unwrap() error { return e.Err }
+
 // ErrMismatch means that an embedder and a base, or what was expected of the
 // embedder and what it gave, do not fit. Vectors of two models never mix.
 type ErrMismatch struct {

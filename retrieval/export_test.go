@@ -8,7 +8,8 @@ import (
 
 // Fuse fuses two lists of ids, best first, the second with a weight.
 func Fuse(a, b []string, weight float64) (ids []string, scores []float64) {
-	for _, c := range fuse(branch{ranked(a), 1}, branch{ranked(b), weight}) {
+	one, second := func(int32) float64 { return 1 }, func(int32) float64 { return weight }
+	for _, c := range fuse(branch{ranked(a), one}, branch{ranked(b), second}) {
 		ids, scores = append(ids, c.id), append(scores, c.score)
 	}
 	return ids, scores

@@ -63,20 +63,24 @@ func rank(found []candidate) []candidate {
 	})
 }
 
-// branch is one ranked list and what it counts.
+// branch is one ranked list and what it counts for the chunks of each base.
 type branch struct {
 	ranked []candidate
-	weight float64
+	weight func(segment int32) float64
 }
 
 // fuse joins ranked lists by their ranks, from 1; a chunk that a list does not
-// hold gets nothing from it. The scores are read relative to the best, so the
-// first is 1: they order one answer and compare no two.
+// hold, or for which it counts nothing, gets nothing from it. The scores are read
+// relative to the best, so the first is 1: they order one answer and compare no two.
 func fuse(branches ...branch) []candidate {
 	at := make(map[string]int)
 	var fused []candidate
 	for _, b := range branches {
 		for i, c := range b.ranked {
+			weight := b.weight(c.segment)
+			if weight <= 0 {
+				continue
+			}
 			j, ok := at[c.id]
 			if !ok {
 				j = len(fused)
@@ -84,7 +88,7 @@ func fuse(branches ...branch) []candidate {
 				c.score = 0
 				fused = append(fused, c)
 			}
-			fused[j].score += b.weight / float64(rrfK+i+1)
+			fused[j].score += weight / float64(rrfK+i+1)
 		}
 	}
 	slices.SortFunc(fused, better)

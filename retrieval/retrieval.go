@@ -53,10 +53,12 @@ type Marks struct {
 }
 
 // Evidence says how near the best passage is to the question, by the cosine of
-// their vectors. It is told to readers of the log and gates nothing.
+// their vectors. It is told to readers of the log and gates nothing. Of several
+// bases each is judged by its own cut-offs, and the strongest counts.
 type Evidence string
 
-// The levels of Evidence; the cut-offs belong to the embedder.
+// The levels of Evidence; the cut-offs belong to the embedder, or to a base that was
+// calibrated.
 const (
 	EvidenceStrong Evidence = "strong"
 	EvidenceWeak   Evidence = "weak"
@@ -68,13 +70,27 @@ type Attachment struct {
 	Base     string
 	K        int     // passages a turn at most, as they are handed out; 0 is 8
 	MinScore float64 // floor for this base's fused score, 0 to 1
+	Late     Late    // what the search does when the vectors are late or fail
 }
+
+// Late says what a search does whose vectors are late or fail.
+type Late string
+
+const (
+	// LateWords lets the words answer alone, and the result is degraded.
+	LateWords Late = ""
+	// LateSkip gives up the whole search: ErrLate. One base that says so decides.
+	LateSkip Late = "skip"
+)
 
 // Query is one question to the bases of an agent.
 type Query struct {
 	Org   string
 	Text  string
 	Bases []Attachment
+	// K is how many passages at most, in place of what the attachments say; 0 leaves it
+	// to them.
+	K int
 	// Before are the caller's last turns, oldest first; the last two count. A
 	// question of at most FollowUp content words, or one that points back, is searched
 	// together with them as well. Empty asks the plain question.

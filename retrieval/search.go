@@ -35,130 +35,186 @@ func NewSearcher(library *Library, embedder Embedder) *Searcher {
 // most generous K of them. A question that leans on the turns before it is asked
 // with them as well, and both are fused: see Query.Before.
 //
+// Several bases may be calibrated each in its own way: a chunk counts in the fusion
+// what the two branches are worth in its base, is a candidate of the vectors by its
+// base's cut-off, and is ranked in each branch among the chunks of all bases.
+//
 // When ctx ends while the embedder runs it returns at once: with the words' answer
 // if the cause is ErrBudgetSpent, else with the cause. See the package comment for
 // its other errors. A result without passages has EvidenceNone or what the best
 // cosine says, and is a search that found nothing.
 func (s *Searcher) Search(ctx context.Context, q Query) (Result, error) {
-	segments, floors, k, err := s.bases(q)
+	r, err := s.reading(q)
 	if err != nil {
 		return Result{}, err
 	}
-	if ctx.Err() != nil {
-		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
+	a, err := s.answer(ctx, q, r, Pool, Fused)
+	defer a.close()
+	if err != nil {
+		return Result{}, err
 	}
-	all := questions(q, segments)
-	defer func() {
-		for _, a := range all {
-			a.close()
-		}
-	}()
-	for _, a := range all {
-		if err := a.searchWords(ctx, Pool); err != nil {
-			return Result{}, fmt.Errorf("search words: %w", err)
-		}
-	}
-	result := Result{Evidence: EvidenceNone, Branches: []Branch{Words}, Followed: len(all) > 1}
-	if s.asksVectors(segments) {
-		result.Degraded = s.vectors(ctx, all, &result)
-		if result.Degraded != nil && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudgetSpent) {
-			return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
-		}
-	}
-	result.Passages = s.passages(all, floors, k)
+	result := a.Result
+	result.Passages = a.passages()
 	return result, nil
 }
 
-// passages fuses what was asked and hands out sections of it.
-func (s *Searcher) passages(all []*asked, floors []float64, k int) []Passage {
+// answer is what a search made of a question, before anything is handed out.
+type answer struct {
+	Result  // without passages
+	reading *reading
+	all     []*asked // the plain question first
+}
+
+func (a *answer) close() {
+	for _, one := range a.all {
+		one.close()
+	}
+}
+
+// answer asks the branches of an arm, and is to be closed whether or not it fails.
+func (s *Searcher) answer(ctx context.Context, q Query, r *reading, pool int, arm Arm) (*answer, error) {
+	a := &answer{reading: r, Result: Result{Evidence: EvidenceNone}}
+	if err := stopped(ctx); err != nil {
+		return a, fmt.Errorf("search: %w", err)
+	}
+	a.all = questions(q, r.segments)
+	a.Followed = len(a.all) > 1
+	if arm != Vectors {
+		if err := a.words(ctx, pool); err != nil {
+			return a, err
+		}
+	}
+	if arm == Words || !r.asksVectors() {
+		return a, nil
+	}
+	a.Degraded = s.vectors(ctx, a, pool, arm == Fused)
+	return a, a.late(ctx)
+}
+
+func (a *answer) words(ctx context.Context, pool int) error {
+	for _, one := range a.all {
+		if err := one.searchWords(ctx, pool); err != nil {
+			return fmt.Errorf("search words: %w", err)
+		}
+	}
+	a.Branches = []Branch{Words}
+	return nil
+}
+
+// late tells whether the search fails for want of its vectors.
+func (a *answer) late(ctx context.Context) error {
+	switch {
+	case a.Degraded == nil:
+		return nil
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudgetSpent):
+		return fmt.Errorf("search: %w", context.Cause(ctx))
+	case a.reading.skip != "":
+		return ErrLate{Base: a.reading.skip, Err: a.Degraded}
+	}
+	return nil
+}
+
+// passages hands out sections of what is found.
+func (a *answer) passages() []Passage {
+	h := newHanding(a.reading.segments, a.reading.k)
+	for _, c := range a.fused() {
+		h.offer(c)
+	}
+	return h.passages(a.all)
+}
+
+// fused is what was found, in one order, each chunk at or above its base's floor.
+func (a *answer) fused() []candidate {
+	words, vectors := a.weights()
 	var branches []branch
-	for _, a := range all {
-		branches = append(branches, branch{a.words, a.weight}, branch{a.vectors, a.weight * Weight(s.embedder)})
+	for _, one := range a.all {
+		branches = append(branches,
+			branch{one.words, func(segment int32) float64 { return one.weight * words(segment) }},
+			branch{one.vectors, func(segment int32) float64 { return one.weight * vectors(segment) }})
 	}
-	h := newHanding(all[0].segments, k)
-	for _, c := range fuse(branches...) {
-		if c.score >= floors[c.segment] {
-			h.offer(c)
-		}
-	}
-	return h.passages(all)
+	return slices.DeleteFunc(fuse(branches...), func(c candidate) bool { return c.score < a.reading.floors[c.segment] })
 }
 
-// bases resolves the attachments, a base attached twice counting once: its
-// segments, the floor of each, and the most passages that one of them asks for.
-func (s *Searcher) bases(q Query) (segments []*Segment, floors []float64, k int, err error) {
-	if len(q.Bases) == 0 {
-		return nil, nil, 0, ErrNoBase
+// weights are what each branch counts for the chunks of a base: a branch that
+// answers alone counts the same in every base.
+func (a *answer) weights() (words, vectors func(int32) float64) {
+	none, one := func(int32) float64 { return 0 }, func(int32) float64 { return 1 }
+	switch {
+	case !slices.Contains(a.Branches, Vectors):
+		return one, none
+	case !slices.Contains(a.Branches, Words):
+		return none, one
 	}
-	for _, a := range q.Bases {
-		k = max(k, a.most())
-		if slices.ContainsFunc(segments, func(seg *Segment) bool { return seg.base == a.Base }) {
-			continue
-		}
-		seg, ok := s.library.Get(q.Org, a.Base)
-		if !ok {
-			return nil, nil, 0, ErrNotReady{Base: a.Base}
-		}
-		segments = append(segments, seg)
-		floors = append(floors, a.MinScore)
-	}
-	return segments, floors, k, nil
-}
-
-func (a Attachment) most() int {
-	if a.K <= 0 {
-		return DefaultK
-	}
-	return a.K
-}
-
-// asksVectors spares the embedder a question whose answer would count nothing.
-func (s *Searcher) asksVectors(segments []*Segment) bool {
-	return Weight(s.embedder) > 0 &&
-		slices.ContainsFunc(segments, func(seg *Segment) bool { return len(seg.vectors) > 0 })
+	w := a.reading.weights
+	return func(i int32) float64 { return w[i].words }, func(i int32) float64 { return w[i].vectors }
 }
 
 // vectors runs the vector branch of all that is asked, and writes down its
 // evidence and its time. The texts are embedded side by side. The error is of the
 // first that has no vectors; the others have theirs.
-func (s *Searcher) vectors(ctx context.Context, all []*asked, result *Result) error {
-	if err := s.fit(all[0].segments, s.embedder.Dim()); err != nil {
+func (s *Searcher) vectors(ctx context.Context, a *answer, pool int, cut bool) error {
+	if err := s.fit(a.reading.segments, s.embedder.Dim()); err != nil {
 		return err
 	}
 	began := time.Now()
-	answers := make([]<-chan embedded, len(all))
-	for i, a := range all {
-		answers[i] = s.embed(ctx, a.text)
+	answers := make([]<-chan embedded, len(a.all))
+	for i, one := range a.all {
+		answers[i] = s.embed(ctx, one.text)
 	}
 	var first error
-	for i, a := range all {
+	answered := false
+	for i, one := range a.all {
 		question, err := s.await(ctx, answers[i])
-		result.EmbedTook = time.Since(began)
+		a.EmbedTook = time.Since(began)
 		if err == nil {
-			err = s.near(ctx, a, question)
+			err = s.near(ctx, a.reading, one, question, pool, cut)
 		}
-		switch {
-		case err != nil && first == nil:
-			first = err
-		case err != nil:
-		default:
-			result.Branches = []Branch{Words, Vectors}
-			result.Cosine = max(result.Cosine, a.cosine)
+		if err != nil {
+			first = firstOf(first, err)
+			continue
 		}
+		answered = true
+		a.witness(one)
 	}
-	if len(result.Branches) > 1 {
-		result.Evidence = judge(s.embedder, result.Cosine)
+	if answered {
+		a.Branches = append(a.Branches, Vectors)
 	}
 	return first
 }
 
-func (s *Searcher) near(ctx context.Context, a *asked, question []float32) error {
-	if err := s.fit(a.segments, len(question)); err != nil {
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// witness takes the evidence of one question's cosines.
+func (a *answer) witness(one *asked) {
+	for i, cosine := range one.cosines {
+		if a.reading.segments[i].vectors == nil {
+			continue
+		}
+		a.Cosine = max(a.Cosine, cosine)
+		a.Evidence = stronger(a.Evidence, a.reading.cutOffs[i].judge(cosine))
+	}
+}
+
+func (s *Searcher) near(ctx context.Context, r *reading, one *asked, question []float32, pool int, cut bool) error {
+	if err := s.fit(one.segments, len(question)); err != nil {
 		return err
 	}
-	_, weak := CutOffs(s.embedder)
-	if err := a.searchVectors(ctx, question, weak, Pool); err != nil {
+	weak := make([]float64, len(r.cutOffs))
+	for i, c := range r.cutOffs {
+		if weak[i] = c.weak; !cut {
+			weak[i] = -1
+		}
+	}
+	if err := one.searchVectors(ctx, question, weak, pool); err != nil {
 		return fmt.Errorf("search vectors: %w", err)
+	}
+	if cut {
+		one.vectors = dropFar(one.vectors, slices.Max(one.cosines))
 	}
 	return nil
 }
@@ -178,52 +234,4 @@ func (s *Searcher) fits(seg *Segment, dim int) error {
 		return nil
 	}
 	return ErrMismatch{Base: seg.base, Holds: seg.model, HoldsDim: seg.dim, Got: s.embedder.Name(), GotDim: dim}
-}
-
-// embedded is the embedder's answer to a question.
-type embedded struct {
-	vector []float32
-	err    error
-}
-
-// embed asks for the vector of a question. Its goroutine ends when the embedder
-// returns, whether or not anybody waits.
-func (s *Searcher) embed(ctx context.Context, text string) <-chan embedded {
-	answers := make(chan embedded, 1) // so that a late answer finds room and its goroutine ends
-	go func() {
-		var a embedded
-		defer func() {
-			if p := recover(); p != nil { // on this goroutine nobody else could
-				a.err = fmt.Errorf("panic: %v", p)
-			}
-			answers <- a
-		}()
-		a.vector, a.err = EmbedQuery(ctx, s.embedder, text)
-	}()
-	return answers
-}
-
-// await waits no longer than ctx, even for an embedder that does not listen to it.
-func (s *Searcher) await(ctx context.Context, answers <-chan embedded) ([]float32, error) {
-	var a embedded
-	select {
-	case a = <-answers:
-	case <-ctx.Done():
-		select {
-		case a = <-answers: // both came in the same instant
-		default:
-			return nil, fmt.Errorf("embedder %s was late: %w", s.embedder.Name(), context.Cause(ctx))
-		}
-	}
-	switch {
-	case a.err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("embedder %s was late: %w", s.embedder.Name(), context.Cause(ctx))
-	case a.err != nil:
-		return nil, fmt.Errorf("embed with %s: %w", s.embedder.Name(), a.err)
-	}
-	question := slices.Clone(a.vector)
-	if err := normalise(question); err != nil {
-		return nil, fmt.Errorf("embed with %s: %w", s.embedder.Name(), err)
-	}
-	return question, nil
 }

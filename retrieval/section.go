@@ -111,20 +111,28 @@ func (h *handing) passages(all []*asked) []Passage {
 	for _, s := range h.sections {
 		found = append(found, s.hits...)
 	}
+	hits := hitsOf(all, found)
+	var list []Passage
+	for _, s := range h.sections {
+		p := s.passage(h.segments[s.segment])
+		p.Hits, hits = hits[:len(s.hits):len(s.hits)], hits[len(s.hits):]
+		list = append(list, p)
+	}
+	return list
+}
+
+// hitsOf tells of chunks what the question, and the question with the turns before
+// it, made of each.
+func hitsOf(all []*asked, found []candidate) []Hit {
 	plain, together := all[0].marks(found), make([]Marks, len(found))
 	if len(all) > 1 {
 		together = all[1].marks(found)
 	}
-	var list []Passage
-	for _, s := range h.sections {
-		p := s.passage(h.segments[s.segment])
-		for _, c := range s.hits {
-			p.Hits = append(p.Hits, Hit{ID: c.id, Score: c.score, Marks: plain[0], Together: together[0]})
-			plain, together = plain[1:], together[1:]
-		}
-		list = append(list, p)
+	hits := make([]Hit, len(found))
+	for i, c := range found {
+		hits[i] = Hit{ID: c.id, Score: c.score, Marks: plain[i], Together: together[i]}
 	}
-	return list
+	return hits
 }
 
 func (s *section) passage(seg *Segment) Passage {

@@ -23,6 +23,8 @@ type Segment struct {
 	model    string // the embedder of vectors; empty without
 	dim      int
 	vectors  []float32 // len(chunks) × dim, unit length each; nil without an embedder
+	// calibration is of this model and length, nil without.
+	calibration *Calibration
 }
 
 // Base is the name of the base.
@@ -53,17 +55,9 @@ const embedBatch = 64
 
 func build(ctx context.Context, base, language string, chunks []chunk.Chunk, e Embedder, progress func(done, all int)) (*Segment, error) {
 	s := &Segment{base: base, analyser: analyse.New(language), chunks: inOrder(distinct(chunks))}
-	s.numbers = make([]uint64, len(s.chunks))
-	b := newIndexer(s.analyser)
-	for i, c := range s.chunks {
-		if i%ctxBlock == 0 && ctx.Err() != nil {
-			return nil, fmt.Errorf("build base %s: %w", base, context.Cause(ctx))
-		}
-		text := c.Indexed()
-		b.add(text)
-		s.numbers[i] = numbersOf(text)
+	if err := s.indexWords(func() error { return stopped(ctx) }); err != nil {
+		return nil, fmt.Errorf("build base %s: %w", base, err)
 	}
-	s.words = b.index
 	if e == nil {
 		return s, nil
 	}
@@ -71,6 +65,33 @@ func build(ctx context.Context, base, language string, chunks []chunk.Chunk, e E
 		return nil, fmt.Errorf("build base %s: %w", base, err)
 	}
 	return s, nil
+}
+
+// stopped is why a context ended, nil while it has not.
+func stopped(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// indexWords makes the postings. It asks now and then whether it is to stop, and
+// fails with that alone.
+func (s *Segment) indexWords(stop func() error) error {
+	s.numbers = make([]uint64, len(s.chunks))
+	b := newIndexer(s.analyser)
+	for i, c := range s.chunks {
+		if i%ctxBlock == 0 {
+			if err := stop(); err != nil {
+				return err
+			}
+		}
+		text := c.Indexed()
+		b.add(text)
+		s.numbers[i] = numbersOf(text)
+	}
+	s.words = b.index
+	return nil
 }
 
 func distinct(chunks []chunk.Chunk) []chunk.Chunk {

@@ -10,26 +10,27 @@ import "context"
 const VectorMargin = 0.6
 
 // searchVectors takes the cosine of every chunk with the text's vector, and keeps
-// the best of each base, none below weak or far below the best of all, ranked over
-// all bases. Every chunk is looked at: the answer is exact.
-func (a *asked) searchVectors(ctx context.Context, question []float32, weak float64, pool int) error {
+// the best of each base, none below the base's cut-off or far below the best of all,
+// ranked over all bases. Every chunk is looked at: the answer is exact.
+func (a *asked) searchVectors(ctx context.Context, question []float32, weak []float64, pool int) error {
 	near := make([]*cosines, len(a.segments))
+	best := make([]float64, len(a.segments))
 	var found []candidate
 	for i, seg := range a.segments {
 		if seg.vectors == nil {
 			continue
 		}
 		near[i] = borrowCosines(seg.Len())
-		list, best, err := seg.nearest(ctx, int32(i), question, near[i].of, weak, pool)
+		list, cosine, err := seg.nearest(ctx, int32(i), question, near[i].of, weak[i], pool)
 		if err != nil {
 			giveBackCosines(near)
 			return err
 		}
-		a.cosine = max(a.cosine, best)
+		best[i] = cosine
 		found = append(found, list...)
 	}
-	a.near = near
-	a.vectors = dropFar(rank(found), a.cosine)
+	a.near, a.cosines = near, best
+	a.vectors = rank(found)
 	return nil
 }
 

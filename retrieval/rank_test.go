@@ -1,0 +1,97 @@
+package retrieval_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"headstart/retrieval"
+)
+
+// TestRank: each arm alone gives the oracle's order to any depth, with marks of that
+// arm alone.
+func TestRank(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 31))
+		c := newCorpus(r, 1+r.IntN(400))
+		asks, vector := randomWords(r, 5), randomVector(r)
+		e := c.embedder(vector)
+		var lib retrieval.Library
+		putChunks(t, &lib, "b", c.chunks, e)
+		depth := 1 + r.IntN(500)
+		for arm, want := range map[retrieval.Arm][]scored{retrieval.Words: c.words(asks), retrieval.Vectors: c.cosines(vector)} {
+			got := rankedBy(t, &lib, e, asks, arm, depth)
+			if len(got.Chunks) != min(depth, len(want)) {
+				t.Fatalf("seed %d, %s: %d of %d to depth %d", seed, arm, len(got.Chunks), len(want), depth)
+			}
+			for i, one := range got.Chunks {
+				h := one.Hit
+				if arm == retrieval.Words {
+					rightMark(t, seed, want, h.ID, h.BM25, h.WordRank)
+				} else {
+					rightMark(t, seed, want, h.ID, h.Cosine, h.VectorRank)
+				}
+				if max(h.WordRank, h.VectorRank) != i+1 || min(h.WordRank, h.VectorRank) != 0 || one.Chunk.ID != h.ID || one.Base != "b" {
+					t.Fatalf("seed %d, %s: place %d is %+v", seed, arm, i+1, one)
+				}
+			}
+			if d := cmp.Diff([]retrieval.Branch{arm}, got.Branches); d != "" {
+				t.Fatal(d)
+			}
+		}
+	}
+}
+
+// TestRankIsTheSearch: to the pool's depth it is the order of the passages, where
+// each chunk is a passage.
+func TestRankIsTheSearch(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 32))
+		c := newCorpus(r, 1+r.IntN(400))
+		asks, e := randomWords(r, 5), c.embedder(randomVector(r))
+		var lib retrieval.Library
+		putChunks(t, &lib, "b", c.chunks, e)
+		res, err := retrieval.NewSearcher(&lib, e).Search(t.Context(), ask(asks, retrieval.Attachment{Base: "b", K: 100}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ids(res)
+		got := rankedIDs(rankedBy(t, &lib, e, asks, "", retrieval.Pool))
+		if d := cmp.Diff(want[:min(len(want), retrieval.Pool)], got); d != "" {
+			t.Fatalf("seed %d (-search +ranked):\n%s", seed, d)
+		}
+	}
+}
+
+func rankedIDs(r retrieval.Ranked) []string {
+	list := []string{}
+	for _, one := range r.Chunks {
+		list = append(list, one.Chunk.ID)
+	}
+	return list
+}
+
+func rankedBy(t *testing.T, lib *retrieval.Library, e retrieval.Embedder, asks string, arm retrieval.Arm, depth int) retrieval.Ranked {
+	t.Helper()
+	got, err := retrieval.NewSearcher(lib, e).Rank(t.Context(), retrieval.Ranking{Query: ask(asks, retrieval.Attachment{Base: "b"}), Depth: depth, Arm: arm})
+	if err != nil || got.Degraded != nil {
+		t.Fatal(err, got.Degraded)
+	}
+	return got
+}
+
+func TestRankRefuses(t *testing.T) {
+	t.Parallel()
+	s := retrieval.NewSearcher(library(t, "clinica", handbook, nil), nil)
+	_, err := s.Rank(t.Context(), retrieval.Ranking{Query: ask("tarifas"), Depth: 10, Arm: retrieval.Vectors})
+	if !errors.Is(err, retrieval.ErrNoVectors) {
+		t.Fatalf("vectors of a base without: %v", err)
+	}
+	if _, err := s.Rank(t.Context(), retrieval.Ranking{Depth: 10}); !errors.Is(err, retrieval.ErrNoBase) {
+		t.Fatalf("no base: %v", err)
+	}
+}
