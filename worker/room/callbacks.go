@@ -26,6 +26,10 @@ type (
 		attributes map[string]string
 		identity   string
 	}
+	graded struct {
+		identity string
+		quality  livekit.ConnectionQuality
+	}
 	pressed      struct{ identity, digit string }
 	typed        struct{ identity, text string }
 	listened     struct{}
@@ -51,6 +55,9 @@ func (r *Room) callbacks() *lksdk.RoomCallback {
 			},
 			OnAttributesChanged: func(attributes map[string]string, p lksdk.Participant) {
 				put(changed{attributes, p.Identity()})
+			},
+			OnConnectionQualityChanged: func(u *livekit.ConnectionQualityInfo, p lksdk.Participant) {
+				put(graded{p.Identity(), u.GetQuality()})
 			},
 			OnDataPacket: func(packet lksdk.DataPacket, from lksdk.DataReceiveParams) {
 				switch v := packet.(type) {

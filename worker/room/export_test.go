@@ -117,3 +117,26 @@ func (l Listener) Heard() audio.Heard { return l.l.ear.Heard() }
 
 // Sent is how many frames were sent, and how many of them late.
 func (m Mouth) Sent() (sent, late int64) { return m.m.count.sent.Load(), m.m.count.tardy.Load() }
+
+// Protections tells from now on when copies against loss are turned on and off.
+// What is told with nobody to hear it is lost.
+func Protections(r *Room) <-chan bool {
+	r.mouth.lock.Lock()
+	defer r.mouth.lock.Unlock()
+	told := make(chan bool, 1)
+	r.mouth.encoder = watched{r.mouth.encoder, told}
+	return told
+}
+
+type watched struct {
+	audio.Encoder
+	told chan<- bool
+}
+
+func (w watched) Protect(on bool) {
+	w.Encoder.Protect(on)
+	select {
+	case w.told <- on:
+	default:
+	}
+}

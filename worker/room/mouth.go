@@ -114,6 +114,13 @@ func (m *mouth) listened() {
 	m.heard, m.tail = true, hush
 }
 
+// protect says whether what leaves carries copies against loss.
+func (m *mouth) protect(on bool) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.encoder.Protect(on)
+}
+
 func (m *mouth) close() {
 	m.lock.Lock()
 	defer m.lock.Unlock()

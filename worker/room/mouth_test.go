@@ -39,6 +39,8 @@ func (*tape) Encode(pcm []int16, packet []byte) (int, error) {
 	return 1, nil
 }
 
+func (*tape) Protect(bool) {}
+
 func (t *tape) send(packet []byte, slot int64) error {
 	kinds := map[byte]string{0: "hush", 1: "speech", 0xf8: "silent"}
 	t.slots, t.kinds = append(t.slots, slot), append(t.kinds, kinds[packet[0]])
@@ -195,6 +197,8 @@ func TestMouthCutEndsEveryPlayThatWaits(t *testing.T) {
 
 // mute is an encoder and a track without a codec: what is left is ours.
 type mute struct{}
+
+func (mute) Protect(bool) {}
 
 func (mute) Encode([]int16, []byte) (int, error) { return 80, nil }
 func (mute) send([]byte, int64) error            { return nil }

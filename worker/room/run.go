@@ -40,7 +40,7 @@ func (r *Room) Run(ctx context.Context) error {
 // loop owns the link: it reads notes and hands events on. pending keeps the
 // events that nobody has read yet beyond what the channel holds.
 func (r *Room) loop(ctx context.Context) error {
-	l := &loop{room: r, link: link{want: r.config.Identity}, asked: map[string]bool{}, met: map[*lksdk.RemoteParticipant]bool{}, missed: map[*lksdk.RemoteParticipant]bool{}}
+	l := &loop{room: r, link: link{want: r.config.Identity}, asked: map[string]bool{}, grades: map[string]livekit.ConnectionQuality{}, met: map[*lksdk.RemoteParticipant]bool{}, missed: map[*lksdk.RemoteParticipant]bool{}}
 	l.welcome()
 	for {
 		l.deliver()
@@ -78,6 +78,7 @@ type loop struct {
 	asked   map[string]bool // the tracks that were subscribed to
 	pending []Event
 	done    bool
+	grades  map[string]livekit.ConnectionQuality // by identity, as the server last told
 	// The SDK gives each note from a goroutine of its own, so that a participant
 	// may be gone before they have come: missed are those, met are those who are there.
 	met, missed map[*lksdk.RemoteParticipant]bool
@@ -126,6 +127,9 @@ func (l *loop) note(note any) {
 		l.hear(n)
 	case changed:
 		l.change(n)
+	case graded:
+		l.grades[n.identity] = n.quality
+		l.room.mouth.protect(l.loses())
 	case pressed:
 		if l.link.linked(n.identity) {
 			l.tell(DTMF{Digit: n.digit})
@@ -223,6 +227,13 @@ func (l *loop) recorded(n recorded) {
 	default:
 		l.room.log.Warn("too many recordings at once", zap.Int("bytes", len(n.Bytes)))
 	}
+}
+
+// loses tells whether the caller may lose packets of ours: on the way to the
+// server or from there, whichever the server does not call excellent.
+func (l *loop) loses() bool {
+	return l.grades[l.room.Identity()] != livekit.ConnectionQuality_EXCELLENT ||
+		l.grades[l.link.identity] != livekit.ConnectionQuality_EXCELLENT
 }
 
 func (l *loop) change(n changed) {

@@ -50,6 +50,10 @@ type Encoder interface {
 	// Encode writes the packet of a frame of SaidFrame samples and returns its
 	// length; MaxPacket bytes are enough.
 	Encode(pcm []int16, packet []byte) (int, error)
+	// Protect says whether the packets from now on carry a copy of the frame
+	// before, for a listener who loses some. It costs a third of the encoding, and
+	// is on until it is turned off.
+	Protect(on bool)
 }
 
 // RMS is the root mean square of samples, on the scale of int16.

@@ -10,6 +10,8 @@ import (
 // still is an encoder and decoder without a codec: what is left is ours.
 type still struct{}
 
+func (still) Protect(bool) {}
+
 func (still) Encode([]int16, []byte) (int, error)        { return 80, nil }
 func (still) Decode(_ []byte, pcm []int16) (int, error)  { return audio.HeardFrame, nil }
 func (still) Conceal(_ []byte, pcm []int16) (int, error) { return len(pcm), nil }

@@ -81,6 +81,9 @@ func (e gopusEncoder) Encode(pcm []int16, packet []byte) (int, error) {
 	return n, nil
 }
 
+// Protect implements Encoder. Without the copies nothing is allocated.
+func (e gopusEncoder) Protect(on bool) { e.encoder.SetFEC(on) }
+
 // toInt16 rounds samples of ±1 to int16 and clips what is louder.
 func toInt16(dst []int16, src []float32) int {
 	n := min(len(dst), len(src))

@@ -1,6 +1,7 @@
 package audio_test
 
 import (
+	"math"
 	"testing"
 
 	"headstart/worker/room/audio"
@@ -72,6 +73,99 @@ func TestOpusSurvivesGarbage(t *testing.T) {
 	if n, err := decoder.Conceal(nil, pcm[:320]); err != nil || n != 320 {
 		t.Fatalf("conceal after garbage: %d samples, %v", n, err)
 	}
+}
+
+// voiced is a second of syllables: overtones of a pitch that glides, six swells.
+func voiced() []int16 {
+	pcm := make([]int16, audio.SaidRate)
+	phase := 0.0
+	for i := range pcm {
+		at := float64(i) / audio.SaidRate
+		phase += 2 * math.Pi * (150 + 50*math.Sin(2*math.Pi*3*at)) / audio.SaidRate
+		for overtone := 1.0; overtone < 30; overtone++ {
+			pcm[i] += int16(2000 / overtone * math.Sin(phase*overtone) * math.Sin(math.Pi*6*at))
+		}
+	}
+	return pcm
+}
+
+func TestUnprotectedEncodingAllocatesNothing(t *testing.T) { // and so runs alone
+	encoder, err := audio.NewEncoder()
+	if err != nil {
+		t.Fatalf("new encoder: %v", err)
+	}
+	encoder.Protect(false)
+	pcm, packet := voiced(), make([]byte, audio.MaxPacket)
+	at := 0
+	encode := func() {
+		if _, err := encoder.Encode(pcm[at:at+audio.SaidFrame], packet); err != nil {
+			t.Fatalf("encode: %v", err)
+		}
+		at = (at + audio.SaidFrame) % len(pcm)
+	}
+	for range 100 { // its own buffers grow first
+		encode()
+	}
+	if allocations := testing.AllocsPerRun(200, encode); allocations != 0 {
+		t.Fatalf("%v allocations a frame", allocations)
+	}
+}
+
+// A frame that was lost is heard from the copy in the packet after it, when there
+// is one, and is made up otherwise.
+func TestProtectionIsHeardAfterALoss(t *testing.T) {
+	t.Parallel()
+	heard := map[bool]float64{}
+	for _, on := range []bool{true, false} {
+		encoder, err := audio.NewEncoder()
+		if err != nil {
+			t.Fatalf("new encoder: %v", err)
+		}
+		encoder.Protect(on)
+		heard[on] = likeness(t, encoder, voiced())
+	}
+	t.Logf("likeness of what stands for lost frames: %.3f with copies, %.3f without", heard[true], heard[false])
+	if heard[true] < heard[false]+0.05 {
+		t.Fatalf("lost frames are as like with copies (%.3f) as without (%.3f)", heard[true], heard[false])
+	}
+}
+
+// likeness is the correlation of frames that were lost, one in five, with what is
+// heard without a loss.
+func likeness(t *testing.T, encoder audio.Encoder, pcm []int16) float64 {
+	t.Helper()
+	clean, lossy := newDecoder(t), newDecoder(t)
+	var all, one, two float64
+	var packets [][]byte
+	for from := 0; from < len(pcm); from += audio.SaidFrame {
+		packet := make([]byte, audio.MaxPacket)
+		n, err := encoder.Encode(pcm[from:from+audio.SaidFrame], packet)
+		if err != nil {
+			t.Fatalf("encode: %v", err)
+		}
+		packets = append(packets, packet[:n])
+	}
+	want, got := make([]int16, audio.HeardFrame), make([]int16, audio.HeardFrame)
+	for i, p := range packets {
+		if _, err := clean.Decode(p, want); err != nil {
+			t.Fatalf("decode: %v", err)
+		}
+		if i%5 != 3 || i+1 == len(packets) {
+			if _, err := lossy.Decode(p, got); err != nil {
+				t.Fatalf("decode: %v", err)
+			}
+			continue
+		}
+		if _, err := lossy.Conceal(packets[i+1], got); err != nil {
+			t.Fatalf("conceal: %v", err)
+		}
+		for k := range got {
+			all += float64(want[k]) * float64(got[k])
+			one += float64(want[k]) * float64(want[k])
+			two += float64(got[k]) * float64(got[k])
+		}
+	}
+	return all / math.Sqrt(one*two)
 }
 
 func BenchmarkEncode(b *testing.B) {
