@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -96,9 +95,14 @@ func resident() float64 {
 
 // descriptors counts what the process has open.
 func descriptors() int {
-	open, err := filepath.Glob("/proc/self/fd/*")
-	if err != nil || len(open) == 0 {
+	folder, err := os.Open("/proc/self/fd")
+	if err != nil {
 		return -1
 	}
-	return len(open) - 1 // the one that listed them
+	defer folder.Close() // opened to read: closing it loses nothing
+	open, err := folder.Readdirnames(-1)
+	if err != nil {
+		return -1
+	}
+	return len(open) - 1 // the folder itself
 }
