@@ -203,7 +203,7 @@ func TestWritesThatHangAreAbandoned(t *testing.T) {
 		func(ctx context.Context) error { return a.TranscribeAgent(ctx, "S1", "words", true) },
 	} {
 		begin := time.Now()
-		if err := write(within(t)); err == nil || time.Since(begin) < 1900*time.Millisecond || time.Since(begin) > 4*time.Second {
+		if err := write(within(t)); err == nil || time.Since(begin) < 1900*time.Millisecond || time.Since(begin) > patience/2 {
 			t.Fatalf("write %d ended after %v: %v", i, time.Since(begin), err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestWritesThatHangAreAbandoned(t *testing.T) {
 	}
 	left := time.Now()
 	a.stop()
-	if err := <-a.ended; !errors.Is(err, context.Canceled) || time.Since(left) > 3*time.Second {
+	if err := <-a.ended; !errors.Is(err, context.Canceled) || time.Since(left) > patience/2 {
 		t.Fatalf("run ended after %v: %v", time.Since(left), err)
 	}
 	close(a.ended)
