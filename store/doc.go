@@ -1,7 +1,7 @@
 // Package store owns nothing but this page: the records that outlive a process
 // and what every implementation of them promises. The implementations are
 // store/sqlite (the embedded default) and others beside it; the interfaces are
-// declared by those who use them (worker/calllog); store/storetest is the
+// declared by those who use them (worker/calllog, retrieval/knowledge); store/storetest is the
 // contract as a test, which every implementation passes.
 //
 // A store never ranks, never decides and never changes what it was given.
@@ -11,6 +11,7 @@
 //   - call: (org, id) and its facts: agent, started, ended, reason, sealed.
 //   - entry: (org, log, seq) and what was written: time, agent, type, data. The
 //     log is a call's id, or "@" and an agent's slug.
+//   - base, file, piece, vector, org: as package knowledge says.
 //
 // The org is part of every key and of every query: two tenants may have calls
 // of the same id and never see each other's.

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"iter"
+	"time"
 
 	"headstart/retrieval"
 )
@@ -65,8 +66,9 @@ type Vectors interface {
 	Vectors(ctx context.Context, s Space, texts []Digest) ([][]float32, error)
 	// Keep keeps vectors. What is kept already stays.
 	Keep(ctx context.Context, s Space, texts []Digest, vectors [][]float32) error
-	// Sweep forgets the vectors of an org that no piece of its bases needs.
-	Sweep(ctx context.Context, org string) (forgotten int, err error)
+	// Sweep forgets the vectors of an org that no piece of its bases needs and that
+	// were kept before a moment, and tells how many.
+	Sweep(ctx context.Context, org string, before time.Time) (int, error)
 }
 
 // Reembedding gives a base other vectors while the old ones are searched.

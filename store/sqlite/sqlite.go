@@ -27,8 +27,10 @@ const readers = 4
 
 // DB is an open database. Its methods may be called from any goroutine.
 type DB struct {
-	writer *sql.DB // one connection
-	reader *sql.DB
+	path    string
+	writer  *sql.DB // one connection
+	reader  *sql.DB
+	changes bell // of bases and quotas
 }
 
 // Open opens the database at path, makes it when it is not there, and brings
@@ -47,7 +49,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, writer.Close())
 	}
-	return &DB{writer: writer, reader: reader}, nil
+	return &DB{path: path, writer: writer, reader: reader}, nil
 }
 
 // connect makes a pool. busy_timeout comes first: the pragmas after it may meet
