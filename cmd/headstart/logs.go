@@ -18,7 +18,7 @@ import (
 )
 
 func logCommand() *cobra.Command {
-	var data, api string
+	var data, at, api string
 	var follow, asJSON bool
 	var after int64
 	cmd := &cobra.Command{
@@ -33,7 +33,7 @@ func logCommand() *cobra.Command {
 			if api != "" {
 				return logElsewhere(cmd, elsewhere{api, os.Getenv("HEADSTART_API_KEY")}, args, after, follow, asJSON)
 			}
-			book, db, err := openBook(cmd.Context(), data, zap.NewNop())
+			book, db, err := openBook(cmd.Context(), databaseOr(at), data, zap.NewNop())
 			if err != nil {
 				return err
 			}
@@ -50,6 +50,7 @@ func logCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&data, "data", envOr("HEADSTART_DATA", ".headstart"), "`DIR` of the log (HEADSTART_DATA)")
+	databaseFlag(cmd, &at)
 	f.StringVar(&api, "api", "", "read from a worker's /v1 at this `URL` instead; its key is HEADSTART_API_KEY")
 	f.BoolVarP(&follow, "follow", "f", false, "go on as entries are written, until the log is sealed")
 	f.BoolVar(&asJSON, "json", false, "one JSON object a line")

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"headstart/store/postgres/postgrestest"
 	"headstart/worker/devserver/devservertest"
 	"headstart/worker/room"
 )
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	room.SilenceSDK()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(postgrestest.Main(m))
 }
 
 // command runs a command line in this process.

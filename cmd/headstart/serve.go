@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/retrieval"
-	"headstart/store/sqlite"
 	"headstart/worker"
 	v1 "headstart/worker/api/v1"
 	"headstart/worker/calllog"
@@ -26,7 +25,7 @@ import (
 type server struct {
 	settings settings
 	log      *zap.Logger
-	db       *sqlite.DB
+	db       database
 	book     *calllog.Book
 	meter    *load.Meter
 	health   *health.Server // nil when it is turned off
@@ -57,7 +56,7 @@ func openServer(ctx context.Context, s settings, agents []worker.Agent, early bo
 }
 
 func (srv *server) openLogs(ctx context.Context) error {
-	book, db, err := openBook(ctx, srv.settings.data, srv.log)
+	book, db, err := openBook(ctx, srv.settings.database, srv.settings.data, srv.log)
 	srv.book, srv.db = book, db
 	if err != nil {
 		return err
@@ -72,15 +71,16 @@ func (srv *server) openLogs(ctx context.Context) error {
 	return nil
 }
 
-// openBook opens the logs of a data folder, for writing or reading.
-func openBook(ctx context.Context, data string, log *zap.Logger) (*calllog.Book, *sqlite.DB, error) {
+// openBook opens the logs of a data folder, for writing or reading, and the
+// database behind them.
+func openBook(ctx context.Context, at, data string, log *zap.Logger) (*calllog.Book, database, error) {
 	spool := filepath.Join(data, "spool")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make data folder: %w", err)
 	}
-	db, err := sqlite.Open(ctx, filepath.Join(data, "headstart.db"))
+	db, err := openDatabase(ctx, at, data, log)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open store: %w", err)
+		return nil, nil, err
 	}
 	book, err := calllog.Open(calllog.Config{Dir: spool}, db, log)
 	if err != nil {

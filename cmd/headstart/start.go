@@ -99,6 +99,7 @@ func (s settings) serve(ctx context.Context, log *zap.Logger) error {
 	if err != nil {
 		return err
 	}
+	s.database = databaseOr(s.database)
 	log.Info("starting", s.fields()...)
 	srv, err := openServer(ctx, s, agents, true, log)
 	if err != nil {
