@@ -213,6 +213,7 @@ const (
 	CodeSearchSkipped  = "search_skipped"  // a search was late, failed, or its base was not ready
 	CodeSearchDegraded = "search_degraded" // the words answered alone
 	CodeRecallSkipped  = "recall_skipped"
+	CodeRememberFailed = "remember_failed" // nothing was kept of what the call taught
 	CodeSTT            = "stt_failed"
 	CodeLLM            = "llm_failed"
 	CodeTTS            = "tts_failed"

@@ -37,6 +37,9 @@ type Book struct {
 	// the other way round.
 	mu   sync.Mutex
 	logs []*Log // in the order of their beginning
+	left []*Log // those that Left has yet to hand out
+
+	leftNews chan struct{} // holds one when left grew
 }
 
 // Stats is what operators measure of a book.
@@ -60,7 +63,7 @@ func Open(cfg Config, store Store, logger *zap.Logger) (*Book, error) {
 	if err := probe(cfg.Dir); err != nil {
 		return nil, err
 	}
-	return &Book{cfg: cfg.withDefaults(), store: store, logger: logger.Named("calllog")}, nil
+	return &Book{cfg: cfg.withDefaults(), store: store, logger: logger.Named("calllog"), leftNews: make(chan struct{}, 1)}, nil
 }
 
 // Probe tells whether the spool folder can be written now, by writing in it.
@@ -254,7 +257,7 @@ func (l *Log) record() Call {
 func (l *Log) recordLocked() Call {
 	return Call{
 		Org: l.org, ID: l.call, Agent: l.agent, Started: l.started,
-		Ended: l.facts.ended, Reason: l.facts.reason, Sealed: l.sealed,
+		Ended: l.facts.ended, Reason: l.facts.reason, Sealed: l.sealed, Contact: l.facts.contact,
 	}
 }
 

@@ -20,6 +20,10 @@ type Config struct {
 	LastAttempt  time.Duration // for what is left when Run is told to end; default 2 s
 	Batch        int           // entries in a batch; default 256
 	Window       int           // entries a log holds in memory for its readers; default 512
+	// Remembers tells whether an agent keeps what its calls teach. The log of
+	// such a call that a dead process left before that was done, Recover ends
+	// without sealing it: Left hands it out. nil: no agent does.
+	Remembers func(agent string) bool
 }
 
 // Validate joins every complaint about the configuration.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,7 +30,8 @@ type Recovered struct {
 	Entries int  // that the spool held, ephemeral ones not counted
 	Whole   bool // its process had sealed it; only the store lacked something
 	// Sealed: the log is closed now. False when the store, which may hold more
-	// of it than the spool, did not answer: Run closes the log when it does.
+	// of it than the spool, did not answer: Run closes the log when it does. And
+	// false when the call is still to be remembered: see Left.
 	// An agent's log has no seal.
 	Sealed bool
 }
@@ -185,9 +187,70 @@ func (b *Book) resolve(ctx context.Context, l *Log) error {
 	}
 	l.continueAfter(page)
 	if l.call != "" {
-		l.Seal()
+		b.close(l)
 	}
 	return nil
+}
+
+// close seals the log of a call that a dead process left, or only ends it when
+// there is something to remember of it first.
+func (b *Book) close(l *Log) {
+	if b.cfg.Remembers == nil || !b.cfg.Remembers(l.agent) || !l.endUnremembered() {
+		l.Seal()
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = append(b.left, l)
+	select {
+	case b.leftNews <- struct{}{}:
+	default: // who waits will look
+	}
+}
+
+// endUnremembered writes call.ended unless it is there, and tells whether the
+// call taught something about somebody that is not kept yet.
+func (l *Log) endUnremembered() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sealed || l.done || l.facts.contact == "" || l.facts.tally.Turns == 0 || l.facts.remembered {
+		return false
+	}
+	if l.facts.ended.IsZero() {
+		l.add(entryOf(l.facts.end()))
+	}
+	return true
+}
+
+// Left yields the logs of calls that dead processes left before what they
+// taught was kept, each once, until ctx ends. They are ended and wait for their
+// seal: whoever takes one calls Seal, whatever comes of it. One reader at a time.
+func (b *Book) Left(ctx context.Context) iter.Seq[*Log] {
+	return func(yield func(*Log) bool) {
+		for {
+			for l := b.nextLeft(); l != nil; l = b.nextLeft() {
+				if !yield(l) {
+					return
+				}
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-b.leftNews:
+			}
+		}
+	}
+}
+
+func (b *Book) nextLeft() *Log {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.left) == 0 {
+		return nil
+	}
+	l := b.left[0]
+	b.left = b.left[1:]
+	return l
 }
 
 // continueAfter takes over what the store knows of the log.

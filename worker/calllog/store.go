@@ -77,6 +77,9 @@ type Call struct {
 	Ended   time.Time // when call.ended was written; zero while the call lasts
 	Reason  string    // why it ended; empty while it lasts
 	Sealed  bool      // the log is whole
+	// Contact is who was on the line, by the platform's own id; empty for nobody,
+	// and once an erasure took it away.
+	Contact string
 }
 
 // LogName is the key of an entry's log: the call's id, or "@" and the agent's
