@@ -141,6 +141,26 @@ type MemoryOps struct {
 	Facts    []memory.Fact `json:"facts"` // never null
 	TookMS   float64       `json:"took_ms"`
 	WaitedMS float64       `json:"waited_ms,omitempty"`
+	// Changes are what a remember does to the facts: with Facts enough to do it
+	// again. Refused are the facts that it did not keep, and why.
+	Changes []MemoryChange  `json:"changes,omitempty"`
+	Refused []MemoryRefusal `json:"refused,omitempty"`
+}
+
+// MemoryChange is one change of a contact's facts.
+type MemoryChange struct {
+	Op         string  `json:"op"`                   // "add", "update" or "invalidate"
+	Fact       string  `json:"fact,omitempty"`       // the id of what is held from now on, one of Facts
+	Closes     string  `json:"closes,omitempty"`     // the id of what is held no more
+	Confidence float64 `json:"confidence,omitempty"` // 0 to 1
+	Quote      string  `json:"quote,omitempty"`      // the caller's words that support it
+	Turn       string  `json:"turn,omitempty"`       // in which they were said
+}
+
+// MemoryRefusal is a fact that a model proposed and that was not kept.
+type MemoryRefusal struct {
+	Text   string `json:"text"`
+	Reason string `json:"reason"`
 }
 
 // MetricsTurn measures one answered turn, in milliseconds on the monotonic

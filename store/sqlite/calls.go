@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	selectCall  = `SELECT id, agent, started, ended, reason, sealed FROM calls WHERE org = ? AND id = ?`
-	selectCalls = `SELECT id, agent, started, ended, reason, sealed FROM calls
+	selectCall  = `SELECT id, agent, started, ended, reason, sealed, contact FROM calls WHERE org = ? AND id = ?`
+	selectCalls = `SELECT id, agent, started, ended, reason, sealed, contact FROM calls
 		WHERE org = ? ORDER BY started DESC, id LIMIT ?`
 )
 
@@ -57,7 +57,7 @@ func scanCall(org string, scan func(...any) error) (calllog.Call, error) {
 	call := calllog.Call{Org: org}
 	var started int64
 	var ended sql.NullInt64
-	if err := scan(&call.ID, &call.Agent, &started, &ended, &call.Reason, &call.Sealed); err != nil {
+	if err := scan(&call.ID, &call.Agent, &started, &ended, &call.Reason, &call.Sealed, &call.Contact); err != nil {
 		return calllog.Call{}, err
 	}
 	call.Started = time.UnixMicro(started)

@@ -17,12 +17,14 @@ const (
 		ON CONFLICT DO NOTHING`
 	selectEntry   = `SELECT ts, type FROM entries WHERE org = ? AND log = ? AND seq = ?`
 	selectSealed  = `SELECT sealed FROM calls WHERE org = ? AND id = ?`
+	selectState   = `SELECT sealed, erased FROM calls WHERE org = ? AND id = ?`
 	selectHighest = `SELECT coalesce(max(seq), 0) FROM entries WHERE org = ? AND log = ?`
 	selectEntries = `SELECT seq, ts, agent, type, data FROM entries
 		WHERE org = ? AND log = ? AND seq > ? ORDER BY seq LIMIT ?`
 	// A call's facts only become more: an older batch may be played again.
-	upsertCall = `INSERT INTO calls (org, id, agent, started, ended, reason, sealed) VALUES (?, ?, ?, ?, ?, ?, ?)
+	upsertCall = `INSERT INTO calls (org, id, agent, started, ended, reason, sealed, contact) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (org, id) DO UPDATE SET
+			contact = CASE WHEN calls.contact = '' AND calls.erased = 0 THEN excluded.contact ELSE calls.contact END,
 			ended  = coalesce(calls.ended, excluded.ended),
 			reason = CASE WHEN calls.ended IS NULL THEN excluded.reason ELSE calls.reason END,
 			sealed = max(calls.sealed, excluded.sealed)`
@@ -34,7 +36,15 @@ func (db *DB) Append(ctx context.Context, batch calllog.Batch) error {
 		if err := appendEntries(ctx, tx, batch); err != nil {
 			return err
 		}
-		return putCalls(ctx, tx, batch)
+		if err := putCalls(ctx, tx, batch); err != nil {
+			return err
+		}
+		for _, w := range batch.Memories {
+			if _, err := writeMemory(ctx, tx, w); err != nil {
+				return fmt.Errorf("write what call %s taught: %w", w.Call, err)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("append to logs: %w", err)
@@ -48,18 +58,21 @@ func appendEntries(ctx context.Context, tx *sql.Tx, batch calllog.Batch) error {
 		return fmt.Errorf("prepare entry: %w", err)
 	}
 	defer insert.Close() // its error would be the transaction's, which is looked at
-	sealed := map[string]bool{}
+	states := map[string]logState{}
 	for _, entry := range batch.Entries {
 		if entry.Ephemeral {
 			continue
 		}
 		log := calllog.LogName(entry.Call, entry.Agent)
-		if _, asked := sealed[log]; !asked {
-			if sealed[log], err = isSealed(ctx, tx, batch.Org, log); err != nil {
+		if _, asked := states[log]; !asked {
+			if states[log], err = stateOf(ctx, tx, batch.Org, log); err != nil {
 				return err
 			}
 		}
-		if err := appendEntry(ctx, tx, insert, batch.Org, log, sealed[log], entry); err != nil {
+		if states[log].erased {
+			entry = calllog.WithoutWords(entry)
+		}
+		if err := appendEntry(ctx, tx, insert, batch.Org, log, states[log].sealed, entry); err != nil {
 			return fmt.Errorf("append entry %d to %s: %w", entry.Seq, log, err)
 		}
 	}
@@ -98,6 +111,18 @@ func sameEntry(ctx context.Context, tx *sql.Tx, org, log string, entry turn.Entr
 	return nil
 }
 
+// logState is what became of a log.
+type logState struct{ sealed, erased bool }
+
+func stateOf(ctx context.Context, tx *sql.Tx, org, log string) (logState, error) {
+	var s logState
+	err := tx.QueryRowContext(ctx, selectState, org, log).Scan(&s.sealed, &s.erased)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return s, fmt.Errorf("look what became of %s: %w", log, err)
+	}
+	return s, nil
+}
+
 func isSealed(ctx context.Context, tx *sql.Tx, org, log string) (bool, error) {
 	var sealed bool
 	err := tx.QueryRowContext(ctx, selectSealed, org, log).Scan(&sealed)
@@ -110,7 +135,7 @@ func isSealed(ctx context.Context, tx *sql.Tx, org, log string) (bool, error) {
 func putCalls(ctx context.Context, tx *sql.Tx, batch calllog.Batch) error {
 	for _, call := range batch.Calls {
 		ended := sql.NullInt64{Int64: call.Ended.UnixMicro(), Valid: !call.Ended.IsZero()}
-		_, err := tx.ExecContext(ctx, upsertCall, batch.Org, call.ID, call.Agent, call.Started.UnixMicro(), ended, call.Reason, call.Sealed)
+		_, err := tx.ExecContext(ctx, upsertCall, batch.Org, call.ID, call.Agent, call.Started.UnixMicro(), ended, call.Reason, call.Sealed, call.Contact)
 		if err != nil {
 			return fmt.Errorf("put call %s: %w", call.ID, err)
 		}

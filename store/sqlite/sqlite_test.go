@@ -49,6 +49,11 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t, filepath.Join(t.TempDir(), "headstart.db")) })
 }
 
+func TestMemories(t *testing.T) {
+	t.Parallel()
+	storetest.Memory(t, func(t *testing.T) storetest.Memories { return open(t, filepath.Join(t.TempDir(), "headstart.db")) })
+}
+
 func TestOpenAgainKeepsAll(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a db?#%.db")

@@ -89,9 +89,9 @@ func page(t *testing.T, s Store, org, log string, after int64, limit int) calllo
 	return p
 }
 
-func equal[T any](t *testing.T, what string, want, got T) {
+func equal[T any](t *testing.T, what string, want, got T, options ...cmp.Option) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, options...); diff != "" {
 		t.Fatalf("%s (-want +got):\n%s", what, diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/memory"
 	"headstart/turn"
 )
 
@@ -172,7 +173,7 @@ func (b *Book) openAgent(agent string) (*Log, error) {
 }
 
 func (b *Book) newLog(call, agent string) (*Log, error) {
-	l := &Log{org: b.cfg.Org, call: call, agent: agent, name: LogName(call, agent), started: now(), book: b}
+	l := &Log{org: b.cfg.Org, call: call, agent: agent, name: LogName(call, agent), started: now(), book: b, writings: map[int64]memory.Writing{}}
 	file, err := spoolName(l.org, l.name)
 	if err != nil {
 		return nil, err

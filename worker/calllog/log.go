@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/memory"
 	"headstart/turn"
 )
 
@@ -33,6 +34,10 @@ type Log struct {
 	shipped int64 // the last one that the store has
 	facts   facts
 	sent    Call // the facts that the store has
+	// writings are those of entries that the store has not, by seq.
+	writings map[int64]memory.Writing
+	// erased: the contact was forgotten, and with it the words to come.
+	erased  bool
 	sealed  bool
 	refused int // entries that came after the seal
 	// unspooled are the newest entries, which the disk did not take yet.
@@ -68,6 +73,29 @@ func (l *Log) Append(event turn.Event) {
 	l.add(entry)
 }
 
+// Remember appends the entry that tells of a writing, with what the entry itself
+// does not hold: the vectors. The store applies the writing in the transaction
+// that brings the entry. After a crash it is made again of the entry, without
+// vectors.
+func (l *Log) Remember(ops turn.MemoryOps, w memory.Writing) {
+	entry := entryOf(ops)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sealed || l.done {
+		l.refuse(entry.Type)
+		return
+	}
+	if !l.erased {
+		w.Org, w.Call = l.org, l.call
+		if w.At.IsZero() {
+			w.At = now()
+		}
+		l.writings[l.seq+1] = w
+	}
+	l.add(entry)
+
+}
+
 // Seal closes the log of a call: it writes call.ended with reason "error" and
 // call.summary unless they are there, and nothing is written after them. It is
 // idempotent, and does nothing to an agent's log, which has no end.
@@ -96,6 +124,9 @@ func (l *Log) add(entry turn.Entry) {
 	l.seq++
 	entry.Seq, entry.Call, entry.Agent = l.seq, l.call, l.agent
 	entry.Time = now()
+	if l.erased {
+		entry = WithoutWords(entry)
+	}
 	l.keep(entry)
 	l.remember(entry)
 	if entry.Ephemeral {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"headstart/memory"
 	"headstart/turn"
 )
 
@@ -117,7 +118,7 @@ func sweep(path string) error {
 
 // load makes a log of a spool that a dead process left, and counts its entries.
 func (b *Book) load(path string) (*Log, int, error) {
-	l := &Log{book: b, left: true}
+	l := &Log{book: b, left: true, writings: map[int64]memory.Writing{}}
 	entries, headed := 0, false
 	var headErr error
 	s, err := adopt(path, func(entry turn.Entry) {

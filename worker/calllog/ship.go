@@ -2,8 +2,10 @@ package calllog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -11,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/memory"
 	"headstart/turn"
 )
 
@@ -91,9 +94,10 @@ func (b *Book) finish(ctx context.Context) {
 
 // parcel is what one log adds to a batch.
 type parcel struct {
-	log     *Log
-	entries []turn.Entry
-	call    *Call // nil when the store knows all of it
+	log      *Log
+	entries  []turn.Entry
+	memories []memory.Writing // that the entries tell of
+	call     *Call            // nil when the store knows all of it
 }
 
 // round sends one batch of all logs that have something, and reports whether
@@ -169,11 +173,30 @@ func (b *Book) pack(ctx context.Context, l *Log, limit int) (parcel, error) {
 	if n := len(p.entries); n > 0 {
 		last = p.entries[n-1].Seq
 	}
+	p.memories = l.memories(p.entries)
 	call.Sealed = call.Sealed && last >= durable
 	if l.call != "" && call != sent {
 		p.call = &call
 	}
 	return p, nil
+}
+
+// memories are the writings that entries of the log tell of.
+func (l *Log) memories(entries []turn.Entry) (list []memory.Writing) {
+	for _, entry := range entries {
+		var ops turn.MemoryOps
+		if entry.Type != opsType || l.call == "" || json.Unmarshal(entry.Data, &ops) != nil || ops.Op != turn.OpRemember {
+			continue
+		}
+		l.mu.Lock()
+		w, ok := l.writings[entry.Seq]
+		l.mu.Unlock()
+		if !ok {
+			w = ops.Writing(l.org, l.call, entry.Time)
+		}
+		list = append(list, w)
+	}
+	return list
 }
 
 // unshipped returns the durable entries that the store has not, from memory.
@@ -218,6 +241,7 @@ func (b *Book) append(ctx context.Context, org string, parcels []parcel) error {
 	batch := Batch{Org: org}
 	for _, p := range parcels {
 		batch.Entries = append(batch.Entries, p.entries...)
+		batch.Memories = append(batch.Memories, p.memories...)
 		if p.call != nil {
 			batch.Calls = append(batch.Calls, *p.call)
 		}
@@ -262,6 +286,7 @@ func (b *Book) settle(p parcel) {
 // forget drops entries that wait for the disk and that the store has meanwhile.
 // The caller holds mu.
 func (l *Log) forget() {
+	maps.DeleteFunc(l.writings, func(seq int64, _ memory.Writing) bool { return seq <= l.shipped })
 	n := 0
 	for n < len(l.unspooled) && l.unspooled[n].Seq <= l.shipped {
 		l.holes = l.holes || !l.unspooled[n].Ephemeral

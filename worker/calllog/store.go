@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"headstart/memory"
 	"headstart/turn"
 )
 
@@ -56,6 +57,9 @@ type Batch struct {
 	// in the batch that brings its last entry, or after it. Facts never go
 	// back: what is sealed stays so, an end that is known is not forgotten.
 	Calls []Call
+	// Memories are what calls of these entries taught. They are written in the same
+	// transaction, each once for its org and call, as memory.Notebook has it.
+	Memories []memory.Writing
 }
 
 // Page is a piece of a log.

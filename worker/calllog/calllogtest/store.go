@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"headstart/memory"
 	"headstart/turn"
 	"headstart/worker/calllog"
 )
@@ -22,6 +23,7 @@ type Store struct {
 	batches int
 	entries map[key][]turn.Entry // in order of seq
 	calls   map[key]calllog.Call
+	taught  map[key]memory.Writing
 }
 
 type key struct{ org, name string }
@@ -73,7 +75,7 @@ func (s *Store) Append(ctx context.Context, batch calllog.Batch) error {
 		return err
 	}
 	if s.entries == nil {
-		s.entries, s.calls = map[key][]turn.Entry{}, map[key]calllog.Call{}
+		s.entries, s.calls, s.taught = map[key][]turn.Entry{}, map[key]calllog.Call{}, map[key]memory.Writing{}
 	}
 	for _, entry := range batch.Entries {
 		s.insert(batch.Org, entry)
@@ -81,8 +83,21 @@ func (s *Store) Append(ctx context.Context, batch calllog.Batch) error {
 	for _, call := range batch.Calls {
 		s.put(batch.Org, call)
 	}
+	for _, w := range batch.Memories {
+		if _, found := s.taught[key{w.Org, w.Call}]; !found {
+			s.taught[key{w.Org, w.Call}] = w
+		}
+	}
 	s.batches++
 	return nil
+}
+
+// Taught is what a call taught, once the store was told.
+func (s *Store) Taught(org, call string) (memory.Writing, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w, found := s.taught[key{org, call}]
+	return w, found
 }
 
 // check looks the batch over before anything of it is taken.
@@ -112,6 +127,9 @@ func (s *Store) put(org string, call calllog.Call) {
 	call.Org = org
 	if old, found := s.calls[key{org, call.ID}]; found {
 		old.Sealed = old.Sealed || call.Sealed
+		if old.Contact == "" {
+			old.Contact = call.Contact
+		}
 		if old.Ended.IsZero() {
 			old.Ended, old.Reason = call.Ended, call.Reason
 		}
