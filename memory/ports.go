@@ -26,8 +26,8 @@ type Facts interface {
 // Notebook takes what calls teach.
 type Notebook interface {
 	// Write applies a writing in one transaction. It returns false, and changes
-	// nothing, when this call of this org was written before. A contact that was
-	// forgotten after the writing's At is not written either: false as well.
+	// nothing, when this call of this org was written before. A call whose contact
+	// was erased since is not written either: false as well.
 	Write(ctx context.Context, w Writing) (applied bool, err error)
 	// Written tells whether a call was written.
 	Written(ctx context.Context, org, call string) (bool, error)

@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"headstart/memory"
@@ -82,11 +80,7 @@ func vectorBytes(v []float32) []byte {
 	if len(v) == 0 {
 		return nil
 	}
-	b := make([]byte, 0, 4*len(v))
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
+	return encode(v)
 }
 
 func readVector(b []byte) ([]float32, error) {
@@ -96,11 +90,7 @@ func readVector(b []byte) ([]float32, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	v := make([]float32, len(b)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return v, nil
+	return decode(b, len(b)/4)
 }
 
 var (
