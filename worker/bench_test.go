@@ -86,6 +86,13 @@ func newDrainingBench(t *testing.T, name string, drainFor time.Duration, change 
 	return b
 }
 
+// in is the bench as a part of its test sees it.
+func (b *bench) in(t *testing.T) *bench {
+	part := *b
+	part.t = t
+	return &part
+}
+
 func (b *bench) openLogs() {
 	dir := b.t.TempDir()
 	var err error

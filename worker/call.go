@@ -32,10 +32,14 @@ type call struct {
 	room *room.Room
 
 	caller     *room.Caller // nil until somebody came
+	answered   bool         // the caller's telephone was picked up, or they have none
 	subscribed bool         // somebody hears our track
 	greeted    bool         // the conversation was told that it is heard
 	gone       bool         // the caller left, and may come back
 	closed     bool         // the room is gone
+	terminated bool         // LiveKit ended the job
+	ordered    *turn.End    // the end that we say goodbye before
+	lost       error        // why the room was lost, when that was nobody's doing
 	messages   chan turn.Message
 	talking    bool // the conversation was started
 	stopTalk   context.CancelCauseFunc
@@ -90,14 +94,20 @@ func (c *call) hold(ctx context.Context) (turn.End, error) {
 		}
 	})
 	c.parts.Go(func() { c.book.show.run(life) })
-	return c.attend(ctx), nil
+	return c.attend(ctx), c.lost
 }
 
 // attend is the call's one select: what happens in the room, and the clocks.
 func (c *call) attend(ctx context.Context) turn.End {
+	if c.isAnother() {
+		c.book.Append(c.started())
+		return endNoAnswer
+	}
 	patience := time.NewTimer(c.worker.cfg.Absent)
 	defer patience.Stop()
 	done, events := ctx.Done(), c.room.Events()
+	var reason <-chan time.Time // until when a termination waits for its reason
+	var ending <-chan struct{}  // the process ends its calls, when ctx cannot tell any more
 	for {
 		var over *turn.End
 		select {
@@ -105,14 +115,18 @@ func (c *call) attend(ctx context.Context) turn.End {
 			return end
 		case <-done:
 			done = nil
-			end := endOf(context.Cause(ctx))
-			if !errors.Is(context.Cause(ctx), errNow) && c.dismiss(end) {
-				patience.Reset(goodbyeWithin)
+			if errors.Is(context.Cause(ctx), dispatch.ErrTerminated) {
+				reason, ending = time.After(reasonWithin), c.worker.ending
 				break
 			}
-			over = &end
+			over = c.order(context.Cause(ctx), patience)
+		case <-ending:
+			ending = nil
+			over = c.order(c.worker.why, patience)
+		case <-reason:
+			over = c.onTermination()
 		case <-patience.C:
-			over = c.outOfPatience(ctx)
+			over = c.outOfPatience()
 		case ev, ok := <-events:
 			if !ok {
 				events, over = nil, new(endError)
@@ -131,29 +145,62 @@ func (c *call) attend(ctx context.Context) turn.End {
 	}
 }
 
-// goodbyeWithin bounds the closing phrase of a call that we end.
-const goodbyeWithin = 10 * time.Second
-
-// dismiss lets the conversation say goodbye before it ends, when there is
-// somebody to say it to and the end is ours.
-func (c *call) dismiss(end turn.End) bool {
-	if !c.greeted || end.Reason != "drained" {
+// isAnother tells whether the room is another one of the same name: that of the
+// job was gone before the agent came, and LiveKit made one for the agent.
+func (c *call) isAnother() bool {
+	want, got := c.assignment.RoomSID, c.room.SID()
+	if want == "" || got == "" || want == got {
 		return false
 	}
-	c.send(turn.Dismissed{End: end})
+	c.log.Warn("the job's room was gone before the agent came", zap.String("room", c.assignment.Room))
 	return true
 }
 
+// goodbyeWithin bounds the closing phrase of a call that we end.
+const goodbyeWithin = 10 * time.Second
+
+// order takes an order to end from outside the room. The conversation may say
+// goodbye first, when there is somebody to say it to and the end is ours.
+func (c *call) order(cause error, patience *time.Timer) *turn.End {
+	end := endOf(cause)
+	if !c.greeted || c.ordered != nil || end.Reason != endDrained.Reason || errors.Is(cause, errNow) {
+		return &end
+	}
+	c.ordered = &end
+	c.send(turn.Dismissed{End: end})
+	patience.Reset(goodbyeWithin)
+	return nil
+}
+
+// reasonWithin is how long a termination waits for the room to tell why: LiveKit
+// terminates a job whenever its agent's participant ends, without saying how.
+const reasonWithin = 500 * time.Millisecond
+
+// onTermination ends a call whose job was terminated, unless that only echoes
+// that our own connection was made anew: the participant before it ended then.
+// Who means it removes the agent from the room 3 s later.
+func (c *call) onTermination() *turn.End {
+	if c.room.Renewed(renewedWithin) {
+		c.log.Info("job terminated by our own reconnect: the call goes on")
+		return nil
+	}
+	c.terminated = true
+	return new(endSupervisor)
+}
+
+// renewedWithin is how long after our own reconnect a termination is its echo.
+const renewedWithin = 10 * time.Second
+
 // outOfPatience: nobody came, who left has not come back, or the goodbye does
 // not end.
-func (c *call) outOfPatience(ctx context.Context) *turn.End {
+func (c *call) outOfPatience() *turn.End {
 	switch {
-	case ctx.Err() != nil:
-		return new(endOf(context.Cause(ctx)))
+	case c.ordered != nil:
+		return c.ordered
 	case c.caller == nil:
 		return new(endNoAnswer)
 	}
-	return new(endHungUp)
+	return new(endOfGone(c.dialling()))
 }
 
 // onEvent takes one event of the room, and says when it ends the call.
@@ -161,7 +208,7 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 	switch ev := ev.(type) {
 	case room.CallerJoined:
 		patience.Stop()
-		c.caller = &ev.Caller
+		c.meet(ev.Caller)
 		if err := c.talk(ctx); err != nil {
 			c.book.Append(turn.Failure{Code: turn.CodeRoom, Message: err.Error()})
 			return new(endError)
@@ -169,9 +216,10 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 		c.greet()
 	case room.CallerReturned:
 		patience.Stop()
-		c.caller, c.gone = &ev.Caller, false
+		c.meet(ev.Caller)
+		c.gone = false
 	case room.AttributesChanged:
-		c.caller = &ev.Caller
+		c.meet(ev.Caller)
 		c.greet()
 	case room.Subscribed:
 		c.subscribed = true
@@ -189,15 +237,35 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 		patience.Reset(c.worker.cfg.Return)
 	case room.RoomClosed:
 		c.closed = true
-		return new(endOfRoom(ev.Reason, c.gone))
+		return new(c.onClosed(ev.Reason))
 	}
 	return nil
 }
 
-// dialling tells whether we called somebody who has not answered yet.
-func (c *call) dialling() bool {
-	return c.caller != nil && c.caller.SIP.Outbound && !c.greeted
+// onClosed tells how a call whose room is gone ends.
+func (c *call) onClosed(reason string) turn.End {
+	if c.gone {
+		return endOfGone(c.dialling())
+	}
+	end := endOfRoom(reason, c.caller != nil)
+	if end == endError {
+		c.lost = fmt.Errorf("lose room: %s", reason)
+		c.book.Append(turn.Failure{Code: turn.CodeRoom, Message: c.lost.Error()})
+	}
+	return end
 }
+
+// meet notes what is known of the caller now.
+func (c *call) meet(caller room.Caller) {
+	c.caller = &caller
+	switch caller.SIP.Status {
+	case "", "automation", "active":
+		c.answered = true
+	}
+}
+
+// dialling tells whether we called somebody who has not answered yet.
+func (c *call) dialling() bool { return c.caller != nil && c.caller.SIP.Outbound && !c.answered }
 
 // talk starts the conversation with the caller who came.
 func (c *call) talk(ctx context.Context) error {
@@ -266,56 +334,4 @@ func (c *call) started() turn.CallStarted {
 		}
 	}
 	return ev
-}
-
-// leaveWithin bounds the end of what runs beside a call: media is gone within
-// 2 s of call.ended, and what is not by then is left behind.
-const leaveWithin = 2 * time.Second
-
-// awaitParts waits for the conversation, the room and the captions.
-func (c *call) awaitParts() error {
-	ended := make(chan struct{})
-	go func() { c.parts.Wait(); close(ended) }()
-	late := time.NewTimer(leaveWithin)
-	defer late.Stop()
-	select {
-	case <-ended:
-		return nil
-	case <-late.C:
-		c.worker.abandoned.Add(1)
-		return fmt.Errorf("parts of the call still run after %v", leaveWithin)
-	}
-}
-
-// finish closes the call: its end is logged, its status told, its room left,
-// its summary written. The caller of run seals the log.
-func (c *call) finish(ctx context.Context, end turn.End, err error) {
-	c.book.Append(turn.CallEnded{Reason: end.Reason, EndedBy: end.By, DurationS: time.Since(c.began).Seconds()})
-	if c.stopTalk != nil {
-		c.stopTalk(end)
-	}
-	c.assignment.Done(err) // before the agent leaves: a job whose agent left while it ran has failed
-	if c.room != nil {
-		c.leave(ctx, end)
-		counters := c.room.Counters()
-		c.book.tally.frames(counters.FramesHeard, counters.FramesSaid, counters.FramesLost, counters.DroppedAudio)
-	}
-	c.book.Append(c.book.tally.summary(time.Since(c.began)))
-	c.log.Info("call ended", zap.String("reason", end.Reason), zap.String("by", end.By),
-		zap.Duration("lasted", time.Since(c.began)), zap.Error(err))
-}
-
-// leave hangs up when the end was ours, leaves the room and waits for what
-// still runs of the call.
-func (c *call) leave(ctx context.Context, end turn.End) {
-	var errs []error
-	if end.By != "caller" && !c.closed && !errors.Is(context.Cause(ctx), dispatch.ErrTerminated) {
-		errs = append(errs, c.room.Hangup(context.WithoutCancel(ctx))) // closing work: it has its own deadline
-	}
-	errs = append(errs, c.room.Leave())
-	c.book.show.close()
-	errs = append(errs, c.awaitParts())
-	if err := errors.Join(errs...); err != nil {
-		c.log.Warn("leave room", zap.Error(err))
-	}
 }

@@ -23,32 +23,49 @@ var (
 // endOfLeaving reads why the caller left; nil when they may come back. dialling
 // says that we had called them and they had not answered yet.
 func endOfLeaving(left room.CallerLeft, dialling bool) *turn.End {
-	if dialling {
-		switch left.Reason {
-		case "USER_REJECTED":
-			return new(endBusy)
-		case "USER_UNAVAILABLE":
-			return new(endNoAnswer)
-		case "SIP_TRUNK_FAILURE":
-			return new(endDialFailed)
-		}
-	}
-	if left.Reason == "ROOM_DELETED" {
+	switch {
+	case left.Reason == "ROOM_DELETED":
 		return new(endSupervisor) // they did not leave: the room was taken from under them
-	}
-	if left.Final {
+	case dialling:
+		return endOfDialling(left.Reason)
+	case left.Final:
 		return new(endHungUp)
 	}
 	return nil
 }
 
-// endOfRoom reads why the room is gone. A room that closes after its caller had
-// left is the caller's end; one that is deleted, or from which the agent is
-// taken, while the caller is there is somebody else's. Anything else broke.
-func endOfRoom(reason string, callerGone bool) turn.End {
+// endOfDialling reads why a callee left who had not answered. What LiveKit's SIP
+// service says of a trunk that fails is no reason that LiveKit's server knows:
+// it passes CLIENT_INITIATED on.
+func endOfDialling(reason string) *turn.End {
+	switch reason {
+	case "USER_REJECTED":
+		return new(endBusy)
+	case "USER_UNAVAILABLE":
+		return new(endNoAnswer)
+	case "SIP_TRUNK_FAILURE", "MEDIA_FAILURE", "CLIENT_INITIATED":
+		return new(endDialFailed)
+	}
+	return nil
+}
+
+// endOfGone is the end of a call whose caller has not come back.
+func endOfGone(dialling bool) turn.End {
+	if dialling {
+		return endDialFailed
+	}
+	return endHungUp
+}
+
+// endOfRoom reads why the room is gone, of a call whose caller had not left; came
+// says that there was one. A room that is deleted, or from which the agent is
+// taken, was so by somebody else. A room that closes by itself had nobody in it.
+// Anything else broke, and another participant in the agent's place is no
+// better: they have the caller now.
+func endOfRoom(reason string, came bool) turn.End {
 	switch {
-	case callerGone:
-		return endHungUp
+	case reason == "ROOM_CLOSED" && !came:
+		return endNoAnswer
 	case reason == "ROOM_DELETED", reason == "ROOM_CLOSED", reason == "PARTICIPANT_REMOVED":
 		return endSupervisor
 	}

@@ -30,6 +30,9 @@ func TestWhyACallerLeft(t *testing.T) {
 		{"USER_REJECTED", true, false, &turn.End{Reason: "caller_hung_up", By: "caller"}},
 		{"USER_UNAVAILABLE", false, true, &turn.End{Reason: "no_answer", By: "platform"}},
 		{"SIP_TRUNK_FAILURE", false, true, &turn.End{Reason: "dial_failed", By: "platform"}},
+		{"CLIENT_INITIATED", true, true, &turn.End{Reason: "dial_failed", By: "platform"}},
+		{"MEDIA_FAILURE", false, true, &turn.End{Reason: "dial_failed", By: "platform"}},
+		{"ROOM_DELETED", true, true, &turn.End{Reason: "supervisor_ended", By: "supervisor"}},
 		{"CONNECTION_TIMEOUT", false, false, nil},
 		{"PARTICIPANT_REMOVED", false, false, nil},
 		{"UNKNOWN_REASON", false, true, nil},
@@ -44,18 +47,19 @@ func TestWhyARoomIsGone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		reason string
-		gone   bool
+		came   bool
 		want   turn.End
 	}{
+		{"ROOM_DELETED", true, turn.End{Reason: "supervisor_ended", By: "supervisor"}},
 		{"ROOM_DELETED", false, turn.End{Reason: "supervisor_ended", By: "supervisor"}},
-		{"ROOM_DELETED", true, turn.End{Reason: "caller_hung_up", By: "caller"}},
-		{"ROOM_CLOSED", true, turn.End{Reason: "caller_hung_up", By: "caller"}},
-		{"PARTICIPANT_REMOVED", false, turn.End{Reason: "supervisor_ended", By: "supervisor"}},
-		{"DUPLICATE_IDENTITY", false, turn.End{Reason: "error", By: "platform"}},
-		{"SERVER_SHUTDOWN", false, turn.End{Reason: "error", By: "platform"}},
+		{"ROOM_CLOSED", true, turn.End{Reason: "supervisor_ended", By: "supervisor"}},
+		{"ROOM_CLOSED", false, turn.End{Reason: "no_answer", By: "platform"}},
+		{"PARTICIPANT_REMOVED", true, turn.End{Reason: "supervisor_ended", By: "supervisor"}},
+		{"DUPLICATE_IDENTITY", true, turn.End{Reason: "error", By: "platform"}},
+		{"SERVER_SHUTDOWN", true, turn.End{Reason: "error", By: "platform"}},
 	} {
-		if diff := cmp.Diff(tt.want, worker.EndOfRoom(tt.reason, tt.gone)); diff != "" {
-			t.Errorf("%s, caller gone %v (-want +got):\n%s", tt.reason, tt.gone, diff)
+		if diff := cmp.Diff(tt.want, worker.EndOfRoom(tt.reason, tt.came)); diff != "" {
+			t.Errorf("%s, somebody came %v (-want +got):\n%s", tt.reason, tt.came, diff)
 		}
 	}
 }

@@ -11,7 +11,7 @@ func EndOfLeaving(reason string, final, dialling bool) *turn.End {
 }
 
 // EndOfRoom reads why a room is gone.
-func EndOfRoom(reason string, callerGone bool) turn.End { return endOfRoom(reason, callerGone) }
+func EndOfRoom(reason string, came bool) turn.End { return endOfRoom(reason, came) }
 
 // EndOf reads why a call was ended from outside its room.
 func EndOf(cause error) turn.End { return endOf(cause) }

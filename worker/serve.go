@@ -20,6 +20,10 @@ func (w *Worker) Serve(accept, now context.Context, client *dispatch.Client, dra
 	taking, stopTaking := context.WithCancelCause(context.WithoutCancel(accept))
 	calls, endCalls := context.WithCancelCause(context.WithoutCancel(accept))
 	defer endCalls(nil)
+	defer context.AfterFunc(calls, func() { // for the calls whose own context has ended already
+		w.why = context.Cause(calls)
+		close(w.ending)
+	})()
 	defer stopTaking(nil)
 	served := make(chan error, 1)
 	go func() { served <- client.Run(taking, calls) }()

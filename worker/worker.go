@@ -129,6 +129,9 @@ type Worker struct {
 	book   observedBook
 	log    *zap.Logger
 
+	ending chan struct{} // closed when Serve ends every call
+	why    error         // written before ending is closed, and read after
+
 	abandoned atomic.Int64 // what calls had to leave behind
 	sent      atomic.Int64 // frames that calls which are over have sent
 	late      atomic.Int64 // of those, the late ones
@@ -155,7 +158,7 @@ func New(cfg Config, agents []Served, book *calllog.Book, log *zap.Logger) (*Wor
 		}
 		seen[a.Agent.Name] = true
 	}
-	return &Worker{cfg: cfg, agents: agents, book: observedBook{book, cfg.Observe}, log: log.Named("worker")}, nil
+	return &Worker{cfg: cfg, agents: agents, book: observedBook{book, cfg.Observe}, log: log.Named("worker"), ending: make(chan struct{})}, nil
 }
 
 // Admit implements dispatch.Host: the place is counted before the answer.

@@ -240,6 +240,15 @@ func (c *Caller) Hangup() error {
 	return c.disconnect()
 }
 
+// HangupAs leaves with a reason of LiveKit's, as its SIP service does for who is
+// called and is busy (USER_REJECTED) or does not answer (USER_UNAVAILABLE); for a
+// trunk that fails it says UNKNOWN_REASON.
+func (c *Caller) HangupAs(reason livekit.DisconnectReason) error {
+	c.closing.Do(func() { c.closed = line.LeaveAs(c.sdk, reason) })
+	c.leave.Do(func() { close(c.left) })
+	return c.closed
+}
+
 // disconnect leaves once.
 func (c *Caller) disconnect() error {
 	c.closing.Do(func() { c.closed = line.Leave(c.sdk) })

@@ -44,8 +44,8 @@ func (r *Room) callbacks() *lksdk.RoomCallback {
 	return &lksdk.RoomCallback{
 		OnParticipantConnected:    func(p *lksdk.RemoteParticipant) { put(joined{p}) },
 		OnParticipantDisconnected: func(p *lksdk.RemoteParticipant) { put(departed{p}) },
-		OnReconnecting:            func() { put(reconnecting{}) },
-		OnReconnected:             func() { put(reconnected{}) },
+		OnReconnecting:            func() { r.renewal.begin(); put(reconnecting{}) },
+		OnReconnected:             func() { r.renewal.end(); put(reconnected{}) },
 		OnDisconnected:            func() { put(closed{r.sdk.DisconnectReason()}) },
 		OnLocalTrackSubscribed:    func(*lksdk.LocalTrackPublication, *lksdk.LocalParticipant) { put(listened{}) },
 		ParticipantCallback: lksdk.ParticipantCallback{

@@ -107,6 +107,8 @@ type Room struct {
 	speech speech
 	count  counts
 
+	renewal renewal // of the connection
+
 	leave   sync.Once
 	left    chan struct{} // closed by Leave
 	closing sync.Once

@@ -2,6 +2,7 @@ package dispatchtest
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,8 +23,9 @@ type Tap struct {
 	t      testing.TB
 	target *url.URL
 
-	mu      sync.Mutex // guards updates: connections write, the test reads
-	updates map[string][]livekit.JobStatus
+	mu         sync.Mutex // guards what follows: connections write, the test reads
+	updates    map[string][]livekit.JobStatus
+	terminated map[string]bool
 }
 
 // NewTap stands before a server until the test ends.
@@ -34,7 +36,7 @@ func NewTap(t testing.TB, server string) *Tap {
 		t.Fatalf("read address: %v", err)
 	}
 	target.Path = "/agent"
-	tap := &Tap{t: t, target: target, updates: map[string][]livekit.JobStatus{}}
+	tap := &Tap{t: t, target: target, updates: map[string][]livekit.JobStatus{}, terminated: map[string]bool{}}
 	web := httptest.NewServer(http.HandlerFunc(tap.serve))
 	t.Cleanup(web.Close)
 	tap.URL = "ws" + web.URL[len("http"):]
@@ -50,6 +52,13 @@ func (tap *Tap) Updates() map[string][]livekit.JobStatus {
 		all[id] = append([]livekit.JobStatus(nil), states...)
 	}
 	return all
+}
+
+// Terminated returns the jobs that LiveKit ended.
+func (tap *Tap) Terminated() map[string]bool {
+	tap.mu.Lock()
+	defer tap.mu.Unlock()
+	return maps.Clone(tap.terminated)
 }
 
 func (tap *Tap) serve(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +85,7 @@ func (tap *Tap) serve(w http.ResponseWriter, r *http.Request) {
 	var back sync.WaitGroup
 	back.Go(func() {
 		defer over()
-		relay(ctx, far, near, func([]byte) {})
+		relay(ctx, far, near, tap.noteServer)
 	})
 	relay(ctx, near, far, tap.note)
 	over()
@@ -110,4 +119,17 @@ func (tap *Tap) note(message []byte) {
 	tap.mu.Lock()
 	defer tap.mu.Unlock()
 	tap.updates[u.GetJobId()] = append(tap.updates[u.GetJobId()], u.GetStatus())
+}
+
+func (tap *Tap) noteServer(message []byte) {
+	var m livekit.ServerMessage
+	if err := proto.Unmarshal(message, &m); err != nil {
+		tap.t.Errorf("read server message: %v", err)
+		return
+	}
+	if ended := m.GetTermination(); ended != nil {
+		tap.mu.Lock()
+		defer tap.mu.Unlock()
+		tap.terminated[ended.GetJobId()] = true
+	}
 }

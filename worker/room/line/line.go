@@ -88,8 +88,14 @@ func StopReading(track *webrtc.TrackRemote) {
 // Leave leaves the room and waits until its connections are closed, which the
 // SDK does on its own time: 2 s in all.
 func Leave(room *lksdk.Room) error {
+	return LeaveAs(room, livekit.DisconnectReason_CLIENT_INITIATED)
+}
+
+// LeaveAs is Leave with a reason that the server is told, and passes on when it
+// is one that clients may have.
+func LeaveAs(room *lksdk.Room, reason livekit.DisconnectReason) error {
 	gone := make(chan struct{})
-	go func() { defer close(gone); room.Disconnect() }()
+	go func() { defer close(gone); room.DisconnectWithReason(reason) }()
 	deadline := time.NewTimer(Write)
 	defer deadline.Stop()
 	select {
