@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"headstart/retrieval/bench"
+	"headstart/worker"
+)
+
+// judged writes a collection of a few questions.
+func judged(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "qrels"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"corpus.jsonl": `{"_id": "d1", "title": "Tarifas", "text": "La revisión anual cuesta 60 euros."}
+{"_id": "d2", "title": "Horarios", "text": "Abrimos los sábados."}`,
+		"queries.jsonl": `{"_id": "q1", "text": "¿Cuánto cuesta la revisión?"}
+{"_id": "q2", "text": "¿y eso?", "history": [{"speaker": "user", "text": "¿Abren los sábados?"}]}`,
+		"qrels/test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t1\nq2\td2\t1\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDocsBench(t *testing.T) {
+	t.Parallel()
+	run := filepath.Join(t.TempDir(), "run")
+	out, err := command(t, "docs", "bench", judged(t), "--language", "es", "--arm", "words", "--json", "--run", run)
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	var r bench.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatalf("%v in %s", err, out)
+	}
+	if r.Queries != 2 || r.NDCG10 != 1 || r.Arm != "words" || r.Embedder != "" {
+		t.Fatalf("%+v", r)
+	}
+	if text, err := os.ReadFile(run); err != nil || string(text) != "q1 Q0 d1 1 1 headstart\nq2 Q0 d2 1 1 headstart\n" {
+		t.Fatalf("%s, %v", text, err)
+	}
+}
+
+func TestDocsBenchTable(t *testing.T) {
+	t.Parallel()
+	out, err := command(t, "docs", "bench", judged(t), "--language", "es", "--embedder", "hashing", "--embedder-option", "dim=64")
+	if err != nil || !strings.Contains(out, "hashing-64") || !strings.Contains(out, "fused, last turn alone") {
+		t.Fatal(err, out)
+	}
+	out, err = command(t, "docs", "bench", judged(t), "--language", "es", "--calibrate", "odd", "--on", "even")
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	for _, want := range []string{"odd queries: words 1.00, vectors 0.05", "fused, calibrated", "fused, as declared", "words  ", "vectors  "} {
+		if !strings.Contains(out, want) {
+			t.Fatalf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestDocsBenchRefuses(t *testing.T) {
+	t.Parallel()
+	dir := judged(t)
+	for _, args := range [][]string{
+		{}, {dir, dir}, {dir, "--arm", "both"}, {dir, "--store", "paper"}, {dir, "--depth", "0"}, {dir, "--on", "third"},
+		{dir, "--calibrate", "odd", "--arm", "words"}, {dir, "--embedder-option", "dim"}, {dir, "--embedder-option", "=1"},
+		{dir, "--agent", "a.yaml", "--embedder", "hashing"},
+	} {
+		out, err := command(t, append([]string{"docs", "bench"}, args...)...)
+		if _, usage := errors.AsType[usageError](err); !usage {
+			t.Fatalf("%q: %v, %s", args, err, out)
+		}
+	}
+	for _, args := range [][]string{{t.TempDir()}, {dir, "--embedder", "crystal-ball"}, {dir, "--agent", "none.yaml"}} {
+		if out, err := command(t, append([]string{"docs", "bench"}, args...)...); err == nil {
+			t.Fatalf("%q: %s", args, out)
+		}
+	}
+}
+
+// TestEmbedderFlags: the flags say what an agent file would.
+func TestEmbedderFlags(t *testing.T) {
+	t.Parallel()
+	o := embedderFlags{provider: "openai", model: "m", url: "http://e/v1", options: []string{"dim=64", "user=a=b"}}
+	m, err := o.config()
+	if err != nil || m.Provider != "openai" || m.Model != "m" || m.Options["base_url"] != "http://e/v1" || m.Options["user"] != "a=b" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	cfg, err := embedderConfig(m, "")
+	if err != nil || cfg.Dim != 64 || cfg.BaseURL != "http://e/v1" {
+		t.Fatalf("%+v, %v", cfg, err)
+	}
+	a, err := (&embedderFlags{agent: "../../testdata/agents/clinica-es.yaml"}).config()
+	if err != nil || a.Provider == "" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if _, err := hashing(worker.Agent{Embedder: worker.ModelConfig{Options: m.Options}}); err == nil {
+		t.Fatal("hashing takes a user")
+	}
+}
