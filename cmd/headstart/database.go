@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 
+	"headstart/memory"
+	"headstart/retrieval/knowledge"
 	"headstart/store/postgres"
 	"headstart/store/sqlite"
 	"headstart/worker/calllog"
@@ -23,6 +25,11 @@ import (
 type database interface {
 	calllog.Store
 	calllog.Calls
+	calllog.Eraser
+	knowledge.Store
+	memory.Facts
+	memory.Notebook
+	memory.Editor
 	// Ping tells whether it can be read now.
 	Ping(ctx context.Context) error
 	Close() error

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	selectCall  = `SELECT id, agent, started, ended, reason, sealed FROM calls WHERE org = $1 AND id = $2`
-	selectCalls = `SELECT id, agent, started, ended, reason, sealed FROM calls
+	selectCall  = `SELECT id, agent, started, ended, reason, sealed, contact FROM calls WHERE org = $1 AND id = $2`
+	selectCalls = `SELECT id, agent, started, ended, reason, sealed, contact FROM calls
 		WHERE org = $1 ORDER BY started DESC, id LIMIT $2`
 )
 
@@ -40,14 +40,10 @@ func (db *DB) Calls(ctx context.Context, org string, limit int) ([]calllog.Call,
 func (db *DB) calls(ctx context.Context, org, query string, args ...any) ([]calllog.Call, error) {
 	ctx, cancel := db.within(ctx)
 	defer cancel()
-	rows, err := db.pool.Query(ctx, query, args...)
-	if err != nil {
-		return nil, cause(ctx, err)
-	}
-	calls, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (calllog.Call, error) {
+	calls, err := gather(ctx, db.pool, query, args, func(row pgx.CollectableRow) (calllog.Call, error) {
 		call := calllog.Call{Org: org}
 		var ended *time.Time
-		err := row.Scan(&call.ID, &call.Agent, &call.Started, &ended, &call.Reason, &call.Sealed)
+		err := row.Scan(&call.ID, &call.Agent, &call.Started, &ended, &call.Reason, &call.Sealed, &call.Contact)
 		if ended != nil {
 			call.Ended = *ended
 		}
@@ -61,10 +57,11 @@ func (db *DB) calls(ctx context.Context, org, query string, args ...any) ([]call
 
 // upsertCalls: a call's facts only become more, for an older batch may be played
 // again.
-const upsertCalls = `INSERT INTO calls AS c (org, id, agent, started, ended, reason, sealed)
-	SELECT DISTINCT ON (id) $1, * FROM unnest($2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::boolean[])
-		AS n (id, agent, started, ended, reason, sealed) ORDER BY id, sealed DESC, ended
+const upsertCalls = `INSERT INTO calls AS c (org, id, agent, started, ended, reason, sealed, contact)
+	SELECT DISTINCT ON (id) $1, * FROM unnest($2::text[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::boolean[], $8::text[])
+		AS n (id, agent, started, ended, reason, sealed, contact) ORDER BY id, sealed DESC, ended
 	ON CONFLICT (org, id) DO UPDATE SET
+		contact = CASE WHEN c.contact = '' AND NOT c.erased THEN excluded.contact ELSE c.contact END,
 		ended  = coalesce(c.ended, excluded.ended),
 		reason = CASE WHEN c.ended IS NULL THEN excluded.reason ELSE c.reason END,
 		sealed = c.sealed OR excluded.sealed`
@@ -73,20 +70,20 @@ func putCalls(ctx context.Context, tx pgx.Tx, org string, calls []calllog.Call) 
 	if len(calls) == 0 {
 		return nil
 	}
-	var ids, agents, reasons []string
+	var ids, agents, reasons, contacts []string
 	var started []time.Time
 	var ended []*time.Time
 	var sealed []bool
 	for _, c := range calls {
 		ids, agents, reasons = append(ids, clean(c.ID)), append(agents, clean(c.Agent)), append(reasons, clean(c.Reason))
-		started, sealed = append(started, c.Started), append(sealed, c.Sealed)
+		started, sealed, contacts = append(started, c.Started), append(sealed, c.Sealed), append(contacts, clean(c.Contact))
 		var end *time.Time
 		if !c.Ended.IsZero() {
 			end = &c.Ended
 		}
 		ended = append(ended, end)
 	}
-	if _, err := tx.Exec(ctx, upsertCalls, clean(org), ids, agents, started, ended, reasons, sealed); err != nil {
+	if _, err := tx.Exec(ctx, upsertCalls, clean(org), ids, agents, started, ended, reasons, sealed, contacts); err != nil {
 		return fmt.Errorf("put calls: %w", err)
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 const (
 	// Whoever seals one of these calls at the same time waits until the batch is in.
-	lockCalls     = `SELECT id, sealed FROM calls WHERE org = $1 AND id = ANY($2) ORDER BY id FOR NO KEY UPDATE`
+	lockCalls     = `SELECT id, sealed, erased FROM calls WHERE org = $1 AND id = ANY($2) ORDER BY id FOR NO KEY UPDATE`
 	insertEntries = `INSERT INTO entries (org, log, seq, ts, agent, type, data)
 		SELECT $1, * FROM unnest($2::text[], $3::bigint[], $4::timestamptz[], $5::text[], $6::text[], $7::text[])
 		ON CONFLICT DO NOTHING RETURNING log, seq`
@@ -36,7 +36,15 @@ func (db *DB) Append(ctx context.Context, batch calllog.Batch) error {
 		if err := appendEntries(ctx, tx, batch.Org, batch.Entries); err != nil {
 			return err
 		}
-		return putCalls(ctx, tx, batch.Org, batch.Calls)
+		if err := putCalls(ctx, tx, batch.Org, batch.Calls); err != nil {
+			return err
+		}
+		for _, w := range batch.Memories {
+			if _, err := writeMemory(ctx, tx, w); err != nil {
+				return fmt.Errorf("write what call %s taught: %w", w.Call, err)
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("append to logs: %w", err)
@@ -51,12 +59,17 @@ type columns struct {
 	times                     []time.Time
 }
 
-func columnsOf(entries []turn.Entry) (c columns) {
+// columnsOf leaves the words out of the logs that were erased.
+func columnsOf(entries []turn.Entry, states []state) (c columns) {
 	for _, e := range entries {
 		if e.Ephemeral {
 			continue
 		}
-		c.logs = append(c.logs, clean(calllog.LogName(e.Call, e.Agent)))
+		log := clean(calllog.LogName(e.Call, e.Agent))
+		if slices.ContainsFunc(states, func(s state) bool { return s.Log == log && s.Erased }) {
+			e = calllog.WithoutWords(e)
+		}
+		c.logs = append(c.logs, log)
 		c.seqs = append(c.seqs, e.Seq)
 		c.times = append(c.times, e.Time)
 		c.agents = append(c.agents, clean(e.Agent))
@@ -67,35 +80,50 @@ func columnsOf(entries []turn.Entry) (c columns) {
 }
 
 func appendEntries(ctx context.Context, tx pgx.Tx, org string, entries []turn.Entry) error {
-	c := columnsOf(entries)
+	org = clean(org)
+	states, err := gather(ctx, tx, lockCalls, []any{org, logsOf(entries)}, pgx.RowToStructByPos[state])
+	if err != nil {
+		return fmt.Errorf("look what became of logs: %w", err)
+	}
+	c := columnsOf(entries, states)
 	if len(c.logs) == 0 {
 		return nil
 	}
-	org = clean(org)
 	ask := &pgx.Batch{}
-	ask.Queue(lockCalls, org, c.logs)
 	ask.Queue(insertEntries, org, c.logs, c.seqs, c.times, c.agents, c.types, c.data)
 	ask.Queue(selectConflict, org, c.logs, c.seqs, c.times, c.types)
 	results := tx.SendBatch(ctx, ask)
-	err := checkAppended(results)
+	err = checkAppended(results, states)
 	if closed := results.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
-// checkAppended reads what the three statements say.
-func checkAppended(results pgx.BatchResults) error {
-	calls, err := collect(results, pgx.RowToStructByPos[seal])
-	if err != nil {
-		return fmt.Errorf("look which logs are sealed: %w", err)
+func logsOf(entries []turn.Entry) []string {
+	var logs []string
+	for _, e := range entries {
+		if log := clean(calllog.LogName(e.Call, e.Agent)); !e.Ephemeral && !slices.Contains(logs, log) {
+			logs = append(logs, log)
+		}
 	}
+	return logs
+}
+
+// state is what became of a log.
+type state struct {
+	Log            string
+	Sealed, Erased bool
+}
+
+// checkAppended reads what both statements say.
+func checkAppended(results pgx.BatchResults, states []state) error {
 	inserted, err := collect(results, pgx.RowToStructByPos[place])
 	if err != nil {
 		return fmt.Errorf("insert entries: %w", err)
 	}
 	for _, p := range inserted {
-		if slices.Contains(calls, seal{p.Log, true}) {
+		if slices.ContainsFunc(states, func(s state) bool { return s.Log == p.Log && s.Sealed }) {
 			return fmt.Errorf("append entry %d to %s: %w", p.Seq, p.Log, calllog.ErrSealed)
 		}
 	}
@@ -113,11 +141,6 @@ func checkAppended(results pgx.BatchResults) error {
 type place struct {
 	Log string
 	Seq int64
-}
-
-type seal struct {
-	Log    string
-	Sealed bool
 }
 
 func collect[T any](results pgx.BatchResults, read pgx.RowToFunc[T]) ([]T, error) {

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,11 +15,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Main(m)) }
 // migrated is the URL of a database of the test's own, with its tables.
 func migrated(t testing.TB) string {
 	t.Helper()
-	url := postgrestest.Database(t)
-	if _, err := postgres.Migrate(t.Context(), url); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
-	return url
+	return postgrestest.Filled(t, "tables", func(ctx context.Context, url string) error {
+		_, err := postgres.Migrate(ctx, url)
+		return err
+	})
 }
 
 func open(t testing.TB, url string) *postgres.DB {

@@ -89,7 +89,7 @@ func Migrate(ctx context.Context, url string) (m Migrated, err error) {
 	if err != nil {
 		return m, fmt.Errorf("connect to database: %w", err)
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) // pgx bounds it
+	defer hangUp(ctx, conn)
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		m, err = migrate(ctx, tx, list)
 		return err

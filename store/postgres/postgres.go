@@ -24,6 +24,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	pgxvector "github.com/pgvector/pgvector-go/pgx"
 )
 
 // Defaults of Config.
@@ -100,7 +101,10 @@ func parse(url string) (*pgxpool.Config, error) {
 
 // prepare gives a connection its settings.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, `SET TIME ZONE 'UTC'`); err != nil {
+	if err := pgxvector.RegisterTypes(ctx, conn); err != nil {
+		return fmt.Errorf("set up connection: %w", err)
+	}
+	if _, err := conn.Exec(ctx, settings); err != nil {
 		return fmt.Errorf("set up connection: %w", err)
 	}
 	return nil

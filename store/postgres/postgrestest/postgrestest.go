@@ -17,6 +17,7 @@ package postgrestest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -55,7 +56,7 @@ func (s suite) Run() int {
 	shared.users++
 	shared.mu.Unlock()
 	code := s.m.Run()
-	if err := release(); err != nil {
+	if err := errors.Join(dropTemplates(), release()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
@@ -67,10 +68,73 @@ func (s suite) Run() int {
 // still connected.
 func Database(t testing.TB) string {
 	t.Helper()
+	return copyOf(t, start(t), "template1")
+}
+
+// templates are databases that tests copy, one for each way to fill one.
+var templates struct {
+	mu    sync.Mutex // guards all below, and held while one is filled
+	names map[string]string
+}
+
+// Filled is a Database that was filled before it is handed out: once a test
+// binary for each name, and copied from then on.
+func Filled(t testing.TB, name string, fill func(ctx context.Context, url string) error) string {
+	t.Helper()
 	server := start(t)
+	templates.mu.Lock()
+	template, ok := templates.names[server+" "+name]
+	if !ok {
+		template = "headstart_template_" + strings.ToLower(rand.Text()[:12])
+		execute(t, server, "CREATE DATABASE "+template)
+		if err := fill(t.Context(), within(t, server, template)); err != nil {
+			templates.mu.Unlock()
+			t.Fatalf("fill %s: %v", name, err)
+		}
+		if templates.names == nil {
+			templates.names = make(map[string]string)
+		}
+		templates.names[server+" "+name] = template
+	}
+	templates.mu.Unlock()
+	return copyOf(t, server, template)
+}
+
+// dropTemplates takes away what was left on a server that is not ours; ours goes
+// with all it has.
+func dropTemplates() error {
+	templates.mu.Lock()
+	defer templates.mu.Unlock()
+	own := os.Getenv("HEADSTART_TEST_POSTGRES")
+	if own == "" || len(templates.names) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, own)
+	if err != nil {
+		return fmt.Errorf("drop templates: %w", err)
+	}
+	defer conn.Close(ctx)
+	for _, name := range templates.names {
+		if _, err := conn.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			return fmt.Errorf("drop template: %w", err)
+		}
+	}
+	return nil
+}
+
+func copyOf(t testing.TB, server, template string) string {
+	t.Helper()
 	name := "headstart_test_" + strings.ToLower(rand.Text()[:12])
-	execute(t, server, "CREATE DATABASE "+name)
+	execute(t, server, "CREATE DATABASE "+name+" TEMPLATE "+template)
 	t.Cleanup(func() { execute(t, server, "DROP DATABASE "+name+" WITH (FORCE)") })
+	return within(t, server, name)
+}
+
+// within is the URL of a database of a server.
+func within(t testing.TB, server, name string) string {
+	t.Helper()
 	address, err := url.Parse(server)
 	if err != nil {
 		t.Fatalf("read postgres url: %v", err)
