@@ -90,6 +90,12 @@ func normalise(v []float32) error {
 	return nil
 }
 
+// EmbedTexts asks an embedder for the unit vectors of texts that a base will hold,
+// and refuses what is not as it declares: with ErrMismatch for another length.
+func EmbedTexts(ctx context.Context, e Embedder, base string, texts []string) ([][]float32, error) {
+	return embed(ctx, e, base, texts)
+}
+
 // embed asks e and checks at the boundary what it gave: as many vectors as
 // texts, each of the length that e declares.
 func embed(ctx context.Context, e Embedder, base string, texts []string) ([][]float32, error) {

@@ -47,6 +47,6 @@ type ErrMismatch struct {
 
 // Error names both sides and the way out.
 func (e ErrMismatch) Error() string {
-	return fmt.Sprintf("base %s holds vectors of %s with %d dimensions, the embedder %s gives %d: push the base again with one embedder",
-		e.Base, e.Holds, e.HoldsDim, e.Got, e.GotDim)
+	return fmt.Sprintf("base %s holds vectors of %s with %d dimensions, the embedder %s gives %d: use %s, or change the base with headstart docs reembed %s",
+		e.Base, e.Holds, e.HoldsDim, e.Got, e.GotDim, e.Holds, e.Base)
 }

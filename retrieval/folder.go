@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"headstart/retrieval/chunk"
@@ -60,55 +61,40 @@ func LoadFolder(ctx context.Context, dir, base, language string, e Embedder, pro
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	f := folder{root: root, progress: progress}
+	f := folder{files: root.FS(), progress: progress}
 	if err := errors.Join(f.read(ctx), f.reader.Close()); err != nil {
 		return nil, f.bad, fmt.Errorf("read folder of base %s: %w", base, err)
 	}
 	segment, err := build(ctx, base, language, f.chunks, e, func(done, all int) {
-		progress(Progress{Files: f.files, Embedded: done, AllChunks: all})
+		progress(Progress{Files: f.done, Embedded: done, AllChunks: all})
 	})
 	return segment, f.bad, err
 }
 
 // folder is one reading of a folder.
 type folder struct {
-	root     *os.Root
+	files    fs.FS
 	progress func(Progress)
 	reader   read.Reader
 	chunks   []chunk.Chunk
 	bad      []FileError
-	files    int
+	done     int
 }
 
 func (f *folder) read(ctx context.Context) error {
-	return fs.WalkDir(f.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && name == ".":
-			return err
-		case err != nil:
-			f.bad = append(f.bad, FileError{name, err})
-			return nil
-		case hidden(name) && d.IsDir():
-			return fs.SkipDir
-		case hidden(name) || d.IsDir():
-			return nil
-		}
+	bad, err := Walk(ctx, f.files, func(name string) error {
 		if err := f.file(ctx, name); err != nil {
 			f.bad = append(f.bad, FileError{name, err})
 		}
 		return nil
 	})
-}
-
-// hidden holds for what programs leave beside documents: .DS_Store, .git.
-func hidden(name string) bool {
-	return name != "." && strings.HasPrefix(path.Base(name), ".")
+	f.bad = append(f.bad, bad...)
+	slices.SortFunc(f.bad, func(a, b FileError) int { return strings.Compare(a.Path, b.Path) })
+	return err
 }
 
 func (f *folder) file(ctx context.Context, name string) error {
-	data, err := f.data(name)
+	data, err := ReadFile(f.files, name)
 	if err != nil {
 		return err
 	}
@@ -116,14 +102,46 @@ func (f *folder) file(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	f.files++
+	f.done++
 	f.chunks = append(f.chunks, document.Chunks()...)
-	f.progress(Progress{Files: f.files})
+	f.progress(Progress{Files: f.done})
 	return nil
 }
 
-func (f *folder) data(name string) ([]byte, error) {
-	stat, err := f.root.Stat(name)
+// Walk names the files of a folder of documents and of those below it to visit,
+// in order of name, hidden ones and those in hidden folders left out. What is
+// there and cannot be looked into is told by name. It fails when the folder itself
+// cannot be read, ctx ends, or visit fails.
+func Walk(ctx context.Context, files fs.FS, visit func(name string) error) (bad []FileError, err error) {
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			bad = append(bad, FileError{name, err})
+			return nil
+		case hidden(name) && d.IsDir():
+			return fs.SkipDir
+		case hidden(name) || d.IsDir():
+			return nil
+		}
+		return visit(name)
+	})
+	return bad, err
+}
+
+// hidden holds for what programs leave beside documents: .DS_Store, .git.
+func hidden(name string) bool {
+	return name != "." && strings.HasPrefix(path.Base(name), ".")
+}
+
+// ReadFile reads one file of a folder of documents, whole: a regular one of at
+// most read.MaxFile bytes. Links are followed as far as files follows them, which
+// for an os.Root is not out of it.
+func ReadFile(files fs.FS, name string) ([]byte, error) {
+	stat, err := fs.Stat(files, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -132,7 +150,7 @@ func (f *folder) data(name string) ([]byte, error) {
 	case !stat.Mode().IsRegular(): // opening a pipe would wait for ever
 		return nil, ErrNotAFile
 	}
-	file, err := f.root.Open(name)
+	file, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}

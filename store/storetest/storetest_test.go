@@ -5,6 +5,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"headstart/retrieval/knowledge"
+	"headstart/retrieval/knowledge/knowledgetest"
 	"headstart/store/storetest"
 	"headstart/worker/calllog/calllogtest"
 )
@@ -15,4 +17,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(*testing.T) storetest.Store { return &calllogtest.Store{} })
+}
+
+func TestMemoryKnowledge(t *testing.T) {
+	t.Parallel()
+	storetest.Knowledge(t, func(*testing.T) func() knowledge.Store {
+		s := &knowledgetest.Store{}
+		return func() knowledge.Store { return s }
+	})
 }
