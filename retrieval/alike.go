@@ -1,8 +1,8 @@
 package retrieval
 
 import (
+	"math/bits"
 	"slices"
-	"strings"
 	"unicode"
 
 	"headstart/retrieval/analyse"
@@ -26,15 +26,14 @@ type hits struct {
 
 // shingled is a chunk whose shingles are made when they are first asked for.
 type shingled struct {
-	text     string
-	numbers  uint64
+	segment  *Segment
+	doc      int32
 	shingles []uint64
 }
 
 // take reports false, and takes nothing, for a chunk that is like one before.
 func (h *hits) take(c candidate) bool {
-	seg := h.segments[c.segment]
-	one := shingled{text: seg.chunks[c.doc].Indexed(), numbers: seg.numbers[c.doc]}
+	one := shingled{segment: h.segments[c.segment], doc: c.doc}
 	for i := range h.taken {
 		if one.like(&h.taken[i]) {
 			return false
@@ -45,27 +44,62 @@ func (h *hits) take(c candidate) bool {
 }
 
 // like holds for the same numbers in the same order and nearly the same words:
-// this year's price never hides next year's.
+// this year's price never hides next year's. Most pairs are told apart by their
+// prints, without a shingle.
 func (s *shingled) like(other *shingled) bool {
-	if s.numbers != other.numbers {
-		return false
-	}
-	a, b := s.all(), other.all()
-	return jaccardFrom(a, b, alikeFrom)
+	a, b := &s.segment.prints[s.doc], &other.segment.prints[other.doc]
+	return a.mayBeLike(b) && jaccardFrom(s.all(), other.all(), alikeFrom)
 }
 
 func (s *shingled) all() []uint64 {
 	if s.shingles == nil {
-		s.shingles = shinglesOf(s.text)
+		s.shingles = shinglesOf(s.segment.chunks[s.doc].Indexed())
 	}
 	return s.shingles
+}
+
+// print is what a segment keeps of each of its chunks, to tell two apart.
+type print struct {
+	numbers  uint64    // the words that hold a digit, in order, hashed
+	shingles uint32    // how many there are
+	bits     [4]uint64 // one set for each shingle, some for several
+}
+
+// printOf is the print of a text.
+func printOf(text string) print {
+	words, numbers := hashWords(text)
+	p := print{numbers: numbers}
+	list := shingle(words)
+	p.shingles = uint32(len(list))
+	for _, h := range list {
+		h ^= h >> 32 // the last bits of FNV differ least
+		p.bits[h>>6&3] |= 1 << (h & 63)
+	}
+	return p
+}
+
+// mayBeLike is false only for two that are not: whatever is in one set of shingles
+// alone sets a bit at most, so where the sets differ in few the bits differ in few.
+func (p *print) mayBeLike(other *print) bool {
+	if p.numbers != other.numbers {
+		return false
+	}
+	differ := 0
+	for i, b := range p.bits {
+		differ += bits.OnesCount64(b ^ other.bits[i])
+	}
+	// With a Jaccard index of j, (1-j)/(1+j) of both lists together is in one alone.
+	return float64(differ) <= (1-alikeFrom)/(1+alikeFrom)*float64(p.shingles+other.shingles)+1e-9
 }
 
 // shinglesOf hashes each run of five words, sorted, each once. A shorter text is
 // one run; the result is never empty.
 func shinglesOf(text string) []uint64 {
-	words := make([]uint64, 0, len(text)/5)
-	eachWord(text, func(h uint64, _ bool) { words = append(words, h) })
+	words, _ := hashWords(text)
+	return shingle(words)
+}
+
+func shingle(words []uint64) []uint64 {
 	list := make([]uint64, 0, len(words)+1)
 	for from := 0; from == 0 || from+shingleWords <= len(words); from++ {
 		sum := uint64(hashStart)
@@ -78,18 +112,17 @@ func shinglesOf(text string) []uint64 {
 	return slices.Compact(list)
 }
 
-// numbersOf hashes the words of a text that hold a digit, in order.
-func numbersOf(text string) uint64 {
-	sum := uint64(hashStart)
-	if strings.IndexFunc(text, unicode.IsDigit) < 0 {
-		return sum
-	}
+// hashWords hashes each word of a text, and those that hold a digit together, in
+// order.
+func hashWords(text string) (words []uint64, numbers uint64) {
+	words, numbers = make([]uint64, 0, len(text)/5), hashStart
 	eachWord(text, func(h uint64, digit bool) {
+		words = append(words, h)
 		if digit {
-			sum = (sum ^ h) * hashPrime
+			numbers = (numbers ^ h) * hashPrime
 		}
 	})
-	return sum
+	return words, numbers
 }
 
 // eachWord visits the hash of each run of letters and digits, folded, and tells

@@ -103,8 +103,21 @@ func TestJaccard(t *testing.T) {
 			union[x]++
 		}
 		shared := len(a) + len(b) - len(union)
+		if got && least == 0.9 && !retrieval.MayBeLike(strings.Join(text, " "), strings.Join(other, " ")) {
+			t.Fatalf("seed %d: prints part what is alike", seed)
+		}
 		if want := float64(shared)/float64(len(union)) >= least; got != want {
 			t.Fatalf("seed %d: %d of %d at %v is %v", seed, shared, len(union), least, got)
+		}
+	}
+}
+
+// TestPrints: texts of other words are told apart without their shingles.
+func TestPrints(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{5, 20, 100, 270} {
+		if retrieval.MayBeLike(strings.Join(manyWords(0, n), " "), strings.Join(manyWords(n, n), " ")) {
+			t.Fatalf("%d words: the prints leave it open", n)
 		}
 	}
 }

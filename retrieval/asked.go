@@ -1,10 +1,5 @@
 package retrieval
 
-import (
-	"slices"
-	"sync"
-)
-
 // asked is one text put to the bases of a search: what each branch makes of every
 // chunk, and the candidates of each. One search writes and reads it; close gives
 // its memory back.
@@ -13,7 +8,7 @@ type asked struct {
 	weight   float64 // what its branches count in the fusion
 	segments []*Segment
 	bm25     []*scratch  // a segment each; empty without the branch
-	near     []*cosines  // a segment each, nil where it has no vectors; empty without the branch
+	near     []*scan     // a segment each, nil where it has no vectors; empty without the branch
 	words    []candidate // best first
 	vectors  []candidate // best first
 	cosines  []float64   // the best of each segment, below the cut-off too
@@ -23,27 +18,17 @@ func (a *asked) close() {
 	for _, s := range a.bm25 {
 		s.giveBack()
 	}
-	giveBackCosines(a.near)
-	a.bm25, a.near = nil, nil
+	a.bm25 = nil
+	a.forgetVectors()
 }
 
-// cosines holds the cosine of every chunk of a segment with a question.
-type cosines struct{ of []float32 }
-
-var allCosines = sync.Pool{New: func() any { return new(cosines) }}
-
-func borrowCosines(n int) *cosines {
-	c := allCosines.Get().(*cosines)
-	c.of = slices.Grow(c.of[:0], n)[:n]
-	return c
-}
-
-func giveBackCosines(list []*cosines) {
-	for _, c := range list {
-		if c != nil {
-			allCosines.Put(c)
+func (a *asked) forgetVectors() {
+	for _, s := range a.near {
+		if s != nil {
+			s.giveBack()
 		}
 	}
+	a.near = nil
 }
 
 // bm25Of is 0 for a chunk that holds none of the words, and without the branch.
@@ -60,104 +45,78 @@ func (a *asked) cosineOf(c candidate) (cosine float64, ok bool) {
 	if len(a.near) == 0 || a.near[c.segment] == nil {
 		return 0, false
 	}
-	return float64(a.near[c.segment].of[c.doc]), true
+	return a.near[c.segment].question.True(int(c.doc)), true
 }
 
-// marks are what both branches make of chunks, whichever of them found each.
-func (a *asked) marks(chunks []candidate) []Marks {
-	words := a.places(chunks, a.words, a.bm25Of, a.eachWord)
-	near := a.places(chunks, a.vectors, a.cosineOf, a.eachVector)
+// marks are what both branches make of chunks, whichever of them found each; the
+// ranks only of what the branch offered, unless all are wanted.
+func (a *asked) marks(chunks []candidate, ranks bool) []Marks {
 	marks := make([]Marks, len(chunks))
+	words, near := placesIn(a.words), placesIn(a.vectors)
 	for i, c := range chunks {
-		marks[i] = Marks{WordRank: words[i], VectorRank: near[i]}
-		marks[i].BM25, _ = a.bm25Of(c)
-		marks[i].Cosine, _ = a.cosineOf(c)
+		m := &marks[i]
+		m.WordRank, m.VectorRank = words[c.id], near[c.id]
+		m.BM25, _ = a.bm25Of(c)
+		m.Cosine, _ = a.cosineOf(c)
+	}
+	if ranks {
+		a.count(chunks, a.bm25Of, a.countWords, func(i int) *int { return &marks[i].WordRank })
+		a.count(chunks, a.cosineOf, a.countVectors, func(i int) *int { return &marks[i].VectorRank })
 	}
 	return marks
 }
 
-// eachWord visits the chunks of a segment that hold a word of the question.
-func (a *asked) eachWord(segment int, visit func(doc int32, score float64)) {
-	if len(a.bm25) == 0 {
-		return
-	}
-	s := a.bm25[segment]
-	for _, doc := range s.touched {
-		visit(doc, s.scores[doc])
-	}
-}
-
-// eachVector visits all chunks of a segment.
-func (a *asked) eachVector(segment int, visit func(doc int32, score float64)) {
-	if len(a.near) == 0 || a.near[segment] == nil {
-		return
-	}
-	for doc, cosine := range a.near[segment].of {
-		visit(int32(doc), float64(cosine))
-	}
-}
-
-// places are the ranks of chunks in one branch, from 1; 0 for what it gives
-// nothing. For a chunk in the ranked list that is its place there; for another all
-// chunks before it are counted.
-func (a *asked) places(chunks, ranked []candidate, of func(candidate) (float64, bool), each func(int, func(int32, float64))) []int {
+// placesIn are the places of a ranked list, from 1, by id.
+func placesIn(ranked []candidate) map[string]int {
 	at := make(map[string]int, len(ranked))
 	for i, c := range ranked {
 		at[c.id] = i + 1
 	}
-	places := make([]int, len(chunks))
-	var rest []candidate
-	for i, c := range chunks {
-		score, ok := of(c)
-		if places[i] = at[c.id]; places[i] == 0 && ok {
-			c.score = score
-			rest = append(rest, c)
-		}
-	}
-	if len(rest) == 0 {
-		return places
-	}
-	counted := a.count(rest, each)
-	for i, c := range chunks {
-		if places[i] == 0 {
-			places[i] = counted[c.id]
-		}
-	}
-	return places
+	return at
 }
 
-// count ranks a few chunks among all, by looking at each of those once.
-func (a *asked) count(few []candidate, each func(int, func(int32, float64))) map[string]int {
-	slices.SortFunc(few, better)
-	scores := make([]float64, len(few)) // side by side: most chunks tie with none
-	for i, c := range few {
-		scores[i] = -c.score
+// count fills in the ranks that a branch's list does not tell: it counts the chunks
+// that come before each. What the branch gives nothing has none.
+func (a *asked) count(chunks []candidate, of func(candidate) (float64, bool), all func(*counting), rank func(int) *int) {
+	var c counting
+	for i, one := range chunks {
+		if score, ok := of(one); ok && *rank(i) == 0 {
+			one.score = score
+			c.few = append(c.few, ranking{one, rank(i)})
+		}
 	}
-	before := make([]int, len(few)+1) // chunks that come before few[i] and not before few[i-1]
-	for segment, seg := range a.segments {
-		each(segment, func(doc int32, score float64) {
-			i, _ := slices.BinarySearch(scores, -score)
-			for i < len(few) && few[i].score == score && few[i].id <= seg.chunks[doc].ID {
-				i++
+	if len(c.few) > 0 {
+		c.begin()
+		all(&c)
+		c.end()
+	}
+}
+
+func (a *asked) countWords(c *counting) {
+	for i, s := range a.bm25 {
+		for _, doc := range s.touched {
+			c.see(a.segments[i], doc, s.scores[doc])
+		}
+	}
+}
+
+// countVectors takes the true cosine only where the rough one does not tell.
+func (a *asked) countVectors(c *counting) {
+	for i, s := range a.near {
+		if s == nil {
+			continue
+		}
+		off := s.question.Off()
+		for doc, rough := range s.rough {
+			at := c.behind(float64(rough) + off)
+			if at == len(c.few) {
+				continue
 			}
-			before[i]++
-		})
-	}
-	ranks := make(map[string]int, len(few))
-	sum := 0
-	for i, c := range few {
-		sum += before[i]
-		ranks[c.id] = sum + 1
-	}
-	return ranks
-}
-
-// dropFar leaves out of a ranked list what is far below the best of its question.
-func dropFar(ranked []candidate, best float64) []candidate {
-	for i, c := range ranked {
-		if c.score < best*VectorMargin {
-			return ranked[:i]
+			if c.scores[at] < float64(rough)-off {
+				c.ahead[at]++
+				continue
+			}
+			c.see(a.segments[i], int32(doc), s.question.True(doc))
 		}
 	}
-	return ranked
 }

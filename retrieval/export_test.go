@@ -36,9 +36,6 @@ func Top(limit int, ids []string, scores []float64) []string {
 	return kept
 }
 
-// Dot is the scan's product of two vectors.
-var Dot = dot
-
 // Distinct are the texts that a search with these scores would keep, by id.
 func Distinct(texts map[string]string, scores map[string]float64) []string {
 	seg := &Segment{}
@@ -46,7 +43,7 @@ func Distinct(texts map[string]string, scores map[string]float64) []string {
 	for id, text := range texts {
 		list = append(list, candidate{id: id, score: scores[id], doc: int32(len(seg.chunks))})
 		seg.chunks = append(seg.chunks, chunk.Chunk{ID: id, Text: text})
-		seg.numbers = append(seg.numbers, numbersOf(text))
+		seg.prints = append(seg.prints, printOf(text))
 	}
 	slices.SortFunc(list, better)
 	h := hits{segments: []*Segment{seg}}
@@ -64,4 +61,10 @@ func Distinct(texts map[string]string, scores map[string]float64) []string {
 func Jaccard(a, b string, least float64) (bool, []uint64, []uint64) {
 	x, y := shinglesOf(a), shinglesOf(b)
 	return jaccardFrom(x, y, least), x, y
+}
+
+// MayBeLike tells whether the prints of two texts leave it open that they are alike.
+func MayBeLike(a, b string) bool {
+	x, y := printOf(a), printOf(b)
+	return x.mayBeLike(&y)
 }

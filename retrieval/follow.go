@@ -20,8 +20,11 @@ const (
 func questions(q Query, segments []*Segment) []*asked {
 	all := []*asked{{text: q.Text, weight: 1, segments: segments}}
 	before := worthTurns(q.Before, segments)
+	if len(before) == 0 {
+		return all
+	}
 	content := contentOf(q.Text, segments)
-	if len(before) > 0 && (content <= FollowUp || pointsBack(q.Text, segments)) {
+	if content <= FollowUp || pointsBack(q.Text, segments) {
 		all = append(all, &asked{text: strings.Join(append(before, q.Text), "\n"), weight: 1 / float64(max(1, content)), segments: segments})
 	}
 	return all

@@ -127,7 +127,7 @@ func TestFollowUpHalfEmbedded(t *testing.T) {
 			return hash.Embed(ctx, texts)
 		}}
 		q := ask("¿y la revisión?")
-		q.Before = []string{"las tarifas"}
+		q.Before, q.Ranks = []string{"las tarifas"}, true
 		r, err := retrieval.NewSearcher(lib, e).Search(t.Context(), q)
 		if err != nil || r.Degraded == nil || len(r.Branches) != 2 || r.Passages[0].Heading != "Clínica › Tarifas" {
 			t.Fatalf("%v, degraded %v, %v", headings(r), r.Degraded, err)

@@ -51,9 +51,21 @@ func (t *top) offer(c candidate) {
 	t.list = t.list[:min(len(t.list), t.limit)]
 }
 
+// least is the least score that may enter, and at least a floor.
+func (t *top) least(floor float64) float64 {
+	if len(t.list) < t.limit {
+		return floor
+	}
+	return max(floor, t.list[t.limit-1].score)
+}
+
 // rank orders what the bases gave for one branch. A chunk that came twice counts
-// once, at its best: ranks are of chunks, not of copies.
-func rank(found []candidate) []candidate {
+// once, at its best: ranks are of chunks, not of copies. What one base gives is in
+// order, and holds no chunk twice.
+func rank(found []candidate, bases int) []candidate {
+	if bases == 1 {
+		return found
+	}
 	slices.SortStableFunc(found, better)
 	seen := make(map[string]bool, len(found))
 	return slices.DeleteFunc(found, func(c candidate) bool {
@@ -73,8 +85,11 @@ type branch struct {
 // hold, or for which it counts nothing, gets nothing from it. The scores are read
 // relative to the best, so the first is 1: they order one answer and compare no two.
 func fuse(branches ...branch) []candidate {
-	at := make(map[string]int)
-	var fused []candidate
+	most := 0
+	for _, b := range branches {
+		most += len(b.ranked)
+	}
+	at, fused := make(map[string]int, most), make([]candidate, 0, most)
 	for _, b := range branches {
 		for i, c := range b.ranked {
 			weight := b.weight(c.segment)

@@ -104,17 +104,3 @@ func TestTop(t *testing.T) {
 		}
 	}
 }
-
-func TestDot(t *testing.T) {
-	t.Parallel()
-	for n := range 40 {
-		a, b, want := make([]float32, n), make([]float32, n), float32(0)
-		for i := range n {
-			a[i], b[i] = float32(i%7-3), float32(i%5-2)
-			want += a[i] * b[i]
-		}
-		if got := retrieval.Dot(a, b); got != want { // small integers: exact in any order
-			t.Fatalf("length %d: %v, want %v", n, got, want)
-		}
-	}
-}

@@ -243,6 +243,7 @@ func TestEveryHitTellsTheTruth(t *testing.T) {
 		var lib retrieval.Library
 		putChunks(t, &lib, "b", c.chunks, e)
 		q := ask(asks, retrieval.Attachment{Base: "b", K: 100})
+		q.Ranks = true
 		if seed%2 == 0 {
 			q.Before = []string{randomWords(r, 4)}
 		}
@@ -251,8 +252,16 @@ func TestEveryHitTellsTheTruth(t *testing.T) {
 			t.Fatalf("seed %d: followed %v, degraded %v, %v", seed, res.Followed, res.Degraded, err)
 		}
 		words, near := c.words(asks), c.cosines(vector)
-		for _, p := range res.Passages {
+		q.Ranks = false
+		brief, err := retrieval.NewSearcher(&lib, e).Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range res.Passages {
 			h := p.Hits[0]
+			if b := brief.Passages[i].Hits[0]; b.ID != h.ID || b.Cosine != h.Cosine || b.BM25 != h.BM25 || b.WordRank != 0 && b.WordRank != h.WordRank || b.VectorRank != 0 && b.VectorRank != h.VectorRank {
+				t.Fatalf("seed %d: without ranks it is %+v, with them %+v", seed, b, h)
+			}
 			rightMark(t, seed, words, h.ID, h.BM25, h.WordRank)
 			rightMark(t, seed, near, h.ID, h.Cosine, h.VectorRank)
 			if h.VectorRank > retrieval.Pool {

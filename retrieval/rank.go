@@ -69,14 +69,14 @@ func (s *Searcher) Rank(ctx context.Context, q Ranking) (Ranked, error) {
 	fused := a.fused()
 	fused = fused[:min(len(fused), max(0, q.Depth))]
 	ranked := Ranked{Result: a.Result, SearchTook: time.Since(began) - a.EmbedTook}
-	ranked.Chunks = a.tell(fused)
+	ranked.Chunks = a.tell(fused, q.Ranks)
 	return ranked, nil
 }
 
 // tell writes chunks out with what was asked made of each.
-func (a *answer) tell(fused []candidate) []RankedChunk {
+func (a *answer) tell(fused []candidate, ranks bool) []RankedChunk {
 	list := make([]RankedChunk, len(fused))
-	for i, hit := range hitsOf(a.all, fused) {
+	for i, hit := range hitsOf(a.all, fused, ranks) {
 		seg := a.reading.segments[fused[i].segment]
 		list[i] = RankedChunk{Base: seg.base, Chunk: seg.chunks[fused[i].doc], Hit: hit}
 	}

@@ -57,7 +57,7 @@ func (a Attachment) most() int {
 // asksVectors spares the embedder a question whose answer would count nothing.
 func (r *reading) asksVectors() bool {
 	for i, seg := range r.segments {
-		if len(seg.vectors) > 0 && r.weights[i].vectors > 0 {
+		if seg.vectors != nil && seg.Len() > 0 && r.weights[i].vectors > 0 {
 			return true
 		}
 	}

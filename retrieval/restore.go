@@ -5,6 +5,7 @@ import (
 
 	"headstart/retrieval/analyse"
 	"headstart/retrieval/chunk"
+	"headstart/retrieval/cosine"
 )
 
 // Restore makes the segment of a base from pieces that were embedded before: the
@@ -30,13 +31,14 @@ func Restore(base, language, model string, dim int, chunks []chunk.Chunk, vector
 		return s, nil
 	}
 	s.model, s.dim = model, dim
-	s.vectors = make([]float32, 0, len(s.chunks)*dim)
+	s.vectors = cosine.New(dim, len(s.chunks))
+	unit := make([]float32, dim)
 	for _, c := range s.chunks {
-		from := len(s.vectors)
-		s.vectors = append(s.vectors, vectors[at[c.ID]*dim:(at[c.ID]+1)*dim]...)
-		if err := normalise(s.vectors[from:]); err != nil {
+		copy(unit, vectors[at[c.ID]*dim:])
+		if err := normalise(unit); err != nil {
 			return nil, fmt.Errorf("restore base %s: chunk %s: %w", base, c.ID, err)
 		}
+		s.vectors.Append(unit)
 	}
 	return s, nil
 }

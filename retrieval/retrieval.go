@@ -47,8 +47,9 @@ type Marks struct {
 	BM25   float64 // 0 when it holds none of the words
 	Cosine float64 // with the question, -1 to 1; 0 without the vector branch
 	// WordRank and VectorRank are its places in each branch, from 1; 0 when the
-	// branch gives it nothing. Past what the branch offered to the fusion, copies in
-	// several bases count each.
+	// branch gives it nothing. A place past the candidates that the branch offered to
+	// the fusion is counted only when Query.Ranks asks for it, and is 0 else; there,
+	// copies in several bases count each.
 	WordRank, VectorRank int
 }
 
@@ -91,6 +92,9 @@ type Query struct {
 	// K is how many passages at most, in place of what the attachments say; 0 leaves it
 	// to them.
 	K int
+	// Ranks asks for the place of each hit in both branches, however far down it is:
+	// to look at, for it costs another look at every chunk.
+	Ranks bool
 	// Before are the caller's last turns, oldest first; the last two count. A
 	// question of at most FollowUp content words, or one that points back, is searched
 	// together with them as well. Empty asks the plain question.

@@ -54,7 +54,7 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Result, error) {
 		return Result{}, err
 	}
 	result := a.Result
-	result.Passages = a.passages()
+	result.Passages = a.passages(q.Ranks)
 	return result, nil
 }
 
@@ -115,12 +115,12 @@ func (a *answer) late(ctx context.Context) error {
 }
 
 // passages hands out sections of what is found.
-func (a *answer) passages() []Passage {
+func (a *answer) passages(ranks bool) []Passage {
 	h := newHanding(a.reading.segments, a.reading.k)
 	for _, c := range a.fused() {
 		h.offer(c)
 	}
-	return h.passages(a.all)
+	return h.passages(a.all, ranks)
 }
 
 // fused is what was found, in one order, each chunk at or above its base's floor.

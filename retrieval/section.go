@@ -72,7 +72,7 @@ func (h *handing) offer(c candidate) {
 func (h *handing) open(c candidate) {
 	seg := h.segments[c.segment]
 	s := &section{segment: c.segment, from: c.doc, to: c.doc, hits: []candidate{c}}
-	room := SpokenTokens - chunk.Tokens(seg.chunks[c.doc].Heading) - chunk.Tokens(seg.chunks[c.doc].Text)
+	room := SpokenTokens - chunk.Tokens(seg.chunks[c.doc].Heading) - seg.sizes[c.doc]
 	up, down := true, true
 	for range neighbours {
 		if up = up && h.fits(seg, c.doc, s.from-1, &room); up {
@@ -93,11 +93,11 @@ func (h *handing) fits(seg *Segment, hit, doc int32, room *float64) bool {
 	if doc < 0 || int(doc) >= len(seg.chunks) {
 		return false
 	}
-	a, b := seg.chunks[hit], seg.chunks[doc]
+	a, b := &seg.chunks[hit], &seg.chunks[doc]
 	if a.Path != b.Path || a.Heading != b.Heading || a.Section != b.Section || h.of[b.ID] != nil {
 		return false
 	}
-	size := chunk.Tokens(b.Text)
+	size := seg.sizes[doc]
 	if size > *room {
 		return false
 	}
@@ -106,12 +106,12 @@ func (h *handing) fits(seg *Segment, hit, doc int32, room *float64) bool {
 }
 
 // passages writes the sections out, with what was asked made of each hit.
-func (h *handing) passages(all []*asked) []Passage {
+func (h *handing) passages(all []*asked, ranks bool) []Passage {
 	var found []candidate
 	for _, s := range h.sections {
 		found = append(found, s.hits...)
 	}
-	hits := hitsOf(all, found)
+	hits := hitsOf(all, found, ranks)
 	var list []Passage
 	for _, s := range h.sections {
 		p := s.passage(h.segments[s.segment])
@@ -123,10 +123,10 @@ func (h *handing) passages(all []*asked) []Passage {
 
 // hitsOf tells of chunks what the question, and the question with the turns before
 // it, made of each.
-func hitsOf(all []*asked, found []candidate) []Hit {
-	plain, together := all[0].marks(found), make([]Marks, len(found))
+func hitsOf(all []*asked, found []candidate, ranks bool) []Hit {
+	plain, together := all[0].marks(found, ranks), make([]Marks, len(found))
 	if len(all) > 1 {
-		together = all[1].marks(found)
+		together = all[1].marks(found, ranks)
 	}
 	hits := make([]Hit, len(found))
 	for i, c := range found {

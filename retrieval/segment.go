@@ -9,6 +9,7 @@ import (
 
 	"headstart/retrieval/analyse"
 	"headstart/retrieval/chunk"
+	"headstart/retrieval/cosine"
 )
 
 // Segment is one base in memory: its chunks, their postings and their vectors.
@@ -18,11 +19,12 @@ type Segment struct {
 	base     string
 	analyser *analyse.Analyser
 	chunks   []chunk.Chunk // those of a file side by side, in its order
-	numbers  []uint64      // of each chunk, what numbersOf makes of it
+	prints   []print       // of each chunk
+	sizes    []float64     // of each chunk: the tokens of its text
 	words    index
 	model    string // the embedder of vectors; empty without
 	dim      int
-	vectors  []float32 // len(chunks) × dim, unit length each; nil without an embedder
+	vectors  *cosine.Table // one a chunk; nil without an embedder
 	// calibration is of this model and length, nil without.
 	calibration *Calibration
 }
@@ -78,7 +80,7 @@ func stopped(ctx context.Context) error {
 // indexWords makes the postings. It asks now and then whether it is to stop, and
 // fails with that alone.
 func (s *Segment) indexWords(stop func() error) error {
-	s.numbers = make([]uint64, len(s.chunks))
+	s.prints, s.sizes = make([]print, len(s.chunks)), make([]float64, len(s.chunks))
 	b := newIndexer(s.analyser)
 	for i, c := range s.chunks {
 		if i%ctxBlock == 0 {
@@ -88,7 +90,7 @@ func (s *Segment) indexWords(stop func() error) error {
 		}
 		text := c.Indexed()
 		b.add(text)
-		s.numbers[i] = numbersOf(text)
+		s.prints[i], s.sizes[i] = printOf(text), chunk.Tokens(c.Text)
 	}
 	s.words = b.index
 	return nil
@@ -116,7 +118,7 @@ func inOrder(chunks []chunk.Chunk) []chunk.Chunk {
 
 func (s *Segment) embed(ctx context.Context, e Embedder, progress func(done, all int)) error {
 	s.model, s.dim = e.Name(), e.Dim()
-	s.vectors = make([]float32, 0, len(s.chunks)*s.dim)
+	s.vectors = cosine.New(s.dim, len(s.chunks))
 	for from := 0; from < len(s.chunks); from += embedBatch {
 		batch := s.chunks[from:min(from+embedBatch, len(s.chunks))]
 		texts := make([]string, len(batch))
@@ -128,7 +130,7 @@ func (s *Segment) embed(ctx context.Context, e Embedder, progress func(done, all
 			return err
 		}
 		for _, v := range vectors {
-			s.vectors = append(s.vectors, v...)
+			s.vectors.Append(v)
 		}
 		progress(from+len(batch), len(s.chunks))
 	}

@@ -1,6 +1,12 @@
 package retrieval
 
-import "context"
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"headstart/retrieval/cosine"
+)
 
 // VectorMargin is how near a vector match must come to the best of its question:
 // a cosine under 0.6 of it is dropped, whatever the cut-offs let through. Relative,
@@ -9,71 +15,87 @@ import "context"
 // the answer. The words may still find what is dropped here.
 const VectorMargin = 0.6
 
+// scan is what one question's vector makes of one segment: the rough cosine of every
+// chunk, and the true one of whichever is asked for.
+type scan struct {
+	question *cosine.Question
+	rough    []float32 // a chunk each
+	sums     [ctxBlock]int32
+}
+
+var scans = sync.Pool{New: func() any { return new(scan) }}
+
+func newScan(seg *Segment, question []float32) *scan {
+	s := scans.Get().(*scan)
+	s.question = seg.vectors.Ask(question)
+	s.rough = slices.Grow(s.rough[:0], seg.Len())[:seg.Len()]
+	return s
+}
+
+func (s *scan) giveBack() {
+	s.question = nil
+	scans.Put(s)
+}
+
 // searchVectors takes the cosine of every chunk with the text's vector, and keeps
-// the best of each base, none below the base's cut-off or far below the best of all,
-// ranked over all bases. Every chunk is looked at: the answer is exact.
+// the best of each base, none below the base's cut-off, ranked over all bases. Every
+// chunk is looked at: the answer is exact.
 func (a *asked) searchVectors(ctx context.Context, question []float32, weak []float64, pool int) error {
-	near := make([]*cosines, len(a.segments))
-	best := make([]float64, len(a.segments))
+	a.near = make([]*scan, len(a.segments))
+	a.cosines = make([]float64, len(a.segments))
 	var found []candidate
 	for i, seg := range a.segments {
 		if seg.vectors == nil {
 			continue
 		}
-		near[i] = borrowCosines(seg.Len())
-		list, cosine, err := seg.nearest(ctx, int32(i), question, near[i].of, weak[i], pool)
+		a.near[i] = newScan(seg, question)
+		list, best, err := seg.nearest(ctx, int32(i), a.near[i], weak[i], pool)
 		if err != nil {
-			giveBackCosines(near)
+			a.forgetVectors()
 			return err
 		}
-		best[i] = cosine
+		a.cosines[i] = best
 		found = append(found, list...)
 	}
-	a.near, a.cosines = near, best
-	a.vectors = rank(found)
+	a.vectors = rank(found, len(a.segments))
 	return nil
 }
 
 // nearest looks at the context between two blocks, not before the first: an
 // answer of the embedder that came in the last instant is used if the base is
-// small.
-func (s *Segment) nearest(ctx context.Context, at int32, question, all []float32, weak float64, pool int) ([]candidate, float64, error) {
+// small. The best is of all chunks, below the cut-off too, and 0 at least.
+func (s *Segment) nearest(ctx context.Context, at int32, near *scan, weak float64, pool int) ([]candidate, float64, error) {
 	top := newTop(pool)
-	cosine := 0.0
+	best, off := 0.0, near.question.Off()
 	for from := 0; from < len(s.chunks); from += ctxBlock {
 		if from > 0 && ctx.Err() != nil {
 			return nil, 0, context.Cause(ctx)
 		}
-		for doc := from; doc < min(from+ctxBlock, len(s.chunks)); doc++ {
-			all[doc] = dot(question, s.vectors[doc*s.dim:(doc+1)*s.dim])
-			near := float64(all[doc])
-			cosine = max(cosine, near)
-			if near >= weak && top.wants(near) {
-				top.offer(candidate{score: near, id: s.chunks[doc].ID, segment: at, doc: int32(doc)})
+		block := near.rough[from:min(from+ctxBlock, len(s.chunks))]
+		near.question.Rough(from, block, near.sums[:])
+		least := float32(min(best, top.least(weak)) - off)
+		for i, rough := range block {
+			if rough < least { // its true cosine neither enters nor is the best
+				continue
 			}
+			doc := from + i
+			cosine := near.question.True(doc)
+			best = max(best, cosine)
+			if cosine >= weak && top.wants(cosine) {
+				top.offer(candidate{score: cosine, id: s.chunks[doc].ID, segment: at, doc: int32(doc)})
+			}
+			least = float32(min(best, top.least(weak)) - off)
 		}
 	}
-	return top.list, cosine, nil
+	return top.list, best, nil
 }
 
-// dot is the cosine of two unit vectors of one length. Eight sums run side by
-// side, so that no addition waits for the one before.
-func dot(a, b []float32) float32 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float32
-	for len(a) >= 8 && len(b) >= 8 {
-		x, y := a[:8:8], b[:8:8]
-		s0 += x[0] * y[0]
-		s1 += x[1] * y[1]
-		s2 += x[2] * y[2]
-		s3 += x[3] * y[3]
-		s4 += x[4] * y[4]
-		s5 += x[5] * y[5]
-		s6 += x[6] * y[6]
-		s7 += x[7] * y[7]
-		a, b = a[8:], b[8:]
+// dropFar leaves out of a ranked list what is far below the best of its question.
+func dropFar(ranked []candidate, best float64) []candidate {
+	for i, c := range ranked {
+		if c.score < best*VectorMargin {
+			return ranked[:i]
+		}
 	}
-	for i := range min(len(a), len(b)) {
-		s0 += a[i] * b[i]
-	}
-	return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
+	return ranked
 }

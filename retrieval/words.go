@@ -125,7 +125,7 @@ func (a *asked) searchWords(ctx context.Context, pool int) error {
 		}
 		found = append(found, seg.best(s, int32(i), pool)...)
 	}
-	a.words = rank(found)
+	a.words = rank(found, len(a.segments))
 	return nil
 }
 
