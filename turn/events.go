@@ -241,6 +241,15 @@ const (
 	CodePanic          = "panic"
 )
 
+// CreditsExhausted tells, in an agent's own log, that a quota of its org is used
+// up and that something was left undone for it.
+type CreditsExhausted struct {
+	Quota  string `json:"quota"` // "memory_facts"
+	Limit  int    `json:"limit"`
+	Holds  int    `json:"holds"`
+	CallID string `json:"call_id,omitempty"` // the call that it was left undone for
+}
+
 // CallEnded says that the conversation is over; nothing is spoken after it.
 type CallEnded struct {
 	Reason    string  `json:"reason"`   // an EndReason
@@ -264,22 +273,23 @@ type CallSummary struct {
 }
 
 // EventType implements Event.
-func (CallStarted) EventType() string     { return "call.started" }
-func (UserState) EventType() string       { return "user.state" }
-func (AgentState) EventType() string      { return "agent.state" }
-func (VAD) EventType() string             { return "vad" }
-func (UserTranscript) EventType() string  { return "user.transcript" }
-func (AgentTranscript) EventType() string { return "agent.transcript" }
-func (TurnUser) EventType() string        { return "turn.user" }
-func (TurnAgent) EventType() string       { return "turn.agent" }
-func (TurnRefused) EventType() string     { return "turn.refused" }
-func (DocsSources) EventType() string     { return "docs.sources" }
-func (MemoryOps) EventType() string       { return "memory.ops" }
-func (MetricsTurn) EventType() string     { return "metrics.turn" }
-func (MetricsLLM) EventType() string      { return "metrics.llm" }
-func (ToolCalled) EventType() string      { return "tool.call" }
-func (ToolResulted) EventType() string    { return "tool.result" }
-func (DTMF) EventType() string            { return "dtmf" }
-func (Failure) EventType() string         { return "error" }
-func (CallEnded) EventType() string       { return "call.ended" }
-func (CallSummary) EventType() string     { return "call.summary" }
+func (CallStarted) EventType() string      { return "call.started" }
+func (UserState) EventType() string        { return "user.state" }
+func (AgentState) EventType() string       { return "agent.state" }
+func (VAD) EventType() string              { return "vad" }
+func (UserTranscript) EventType() string   { return "user.transcript" }
+func (AgentTranscript) EventType() string  { return "agent.transcript" }
+func (TurnUser) EventType() string         { return "turn.user" }
+func (TurnAgent) EventType() string        { return "turn.agent" }
+func (TurnRefused) EventType() string      { return "turn.refused" }
+func (DocsSources) EventType() string      { return "docs.sources" }
+func (MemoryOps) EventType() string        { return "memory.ops" }
+func (MetricsTurn) EventType() string      { return "metrics.turn" }
+func (MetricsLLM) EventType() string       { return "metrics.llm" }
+func (ToolCalled) EventType() string       { return "tool.call" }
+func (ToolResulted) EventType() string     { return "tool.result" }
+func (DTMF) EventType() string             { return "dtmf" }
+func (Failure) EventType() string          { return "error" }
+func (CreditsExhausted) EventType() string { return "credits.exhausted" }
+func (CallEnded) EventType() string        { return "call.ended" }
+func (CallSummary) EventType() string      { return "call.summary" }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"headstart/memory"
 	"headstart/retrieval"
 	"headstart/turn"
 	"headstart/turn/tts"
@@ -32,6 +33,9 @@ type Agent struct {
 	Says     []Pronunciation `yaml:"says"`
 	Hears    []string        `yaml:"hears"`
 	Docs     Docs            `yaml:"docs"`
+	// Memory is what the agent keeps of its contacts across calls, and what it
+	// never does; absent, it neither remembers nor recalls.
+	Memory *memory.Policy `yaml:"memory"`
 	// Hangup lets the model end the call; absent, it cannot.
 	Hangup *HangupConfig `yaml:"hangup"`
 	DTMF   DTMFConfig    `yaml:"dtmf"`
@@ -177,6 +181,18 @@ func (a Agent) Validate() error {
 			complain("docs[%d].k: %d is negative", i, d.K)
 		}
 	}
+	if a.Memory != nil {
+		for _, list := range []struct {
+			name  string
+			kinds []string
+		}{{"remember", a.Memory.Remember}, {"forget", a.Memory.Forget}} {
+			for i, kind := range list.kinds {
+				if strings.TrimSpace(kind) == "" {
+					complain("memory.%s[%d]: empty", list.name, i)
+				}
+			}
+		}
+	}
 	if a.MaxDurationS < 0 {
 		complain("max_duration_s: %v is negative", a.MaxDurationS)
 	}
@@ -197,6 +213,12 @@ func (a Agent) Bases() []string {
 	}
 	return names
 }
+
+// Remembers tells whether the agent keeps anything of what its calls teach.
+func (a Agent) Remembers() bool { return a.Memory != nil && len(a.Memory.Remember) > 0 }
+
+// tools are those that the agent has, the platform's own among them.
+func (a Agent) tools() []string { return []string{"search", "recall", "end_call"} }
 
 // rules are what every agent's prompt begins with: how to treat what the
 // platform looks up, and that the answer will be spoken.

@@ -27,9 +27,12 @@ type call struct {
 	id         string
 	began      time.Time
 
-	log  *zap.Logger
-	book *ledger
-	room *room.Room
+	release func() // gives the call's place back, once
+
+	log    *zap.Logger
+	book   *ledger
+	room   *room.Room
+	memory *recollection // nil for nobody, and without a policy
 
 	caller     *room.Caller // nil until somebody came
 	answered   bool         // the caller's telephone was picked up, or they have none
@@ -67,6 +70,7 @@ func (c *call) run(ctx context.Context) (err error) {
 			c.finish(ctx, endError, err)
 		}
 	}()
+	c.recollect(ctx, contactOf(c.metadata, room.Caller{}, "")) // whom the app named; a number rings first
 	end, err := c.hold(ctx)
 	c.finish(ctx, end, err)
 	return err
@@ -274,10 +278,14 @@ func (c *call) talk(ctx context.Context) error {
 	cfg := c.served.Agent.conversation()
 	cfg.Org, cfg.Contact, cfg.Clips = c.worker.cfg.Org, started.Contact, c.served.Clips
 	cfg.LateLookups, cfg.Timing.LookupBudget = c.served.LateLookups, c.served.LookupBudget
-	conversation, err := turn.New(cfg, turn.Ports{
+	ports := turn.Ports{
 		Detector: c.served.Detector(), Recogniser: c.served.Recogniser, Model: c.served.Model, Voice: c.served.Voice,
 		Mouth: c.room, Searcher: c.served.Searcher, Analyser: c.served.Analyser, Log: c.book,
-	}, c.log)
+	}
+	if r := c.recollect(ctx, started.Contact); r != nil {
+		ports.Recaller = r
+	}
+	conversation, err := turn.New(cfg, ports, c.log)
 	if err != nil {
 		return fmt.Errorf("start conversation: %w", err)
 	}

@@ -31,18 +31,27 @@ func (c *call) awaitParts() error {
 }
 
 // finish closes the call: its end is logged, its status told, its room left,
-// its summary written. The caller of run seals the log.
+// its place given back, what it taught remembered, its summary written. The
+// caller of run seals the log.
 func (c *call) finish(ctx context.Context, end turn.End, err error) {
 	c.book.Append(turn.CallEnded{Reason: end.Reason, EndedBy: end.By, DurationS: time.Since(c.began).Seconds()})
 	if c.stopTalk != nil {
 		c.stopTalk(end)
+	}
+	if c.memory != nil {
+		c.memory.stop(errCallOver)
 	}
 	c.assignment.Done(err) // before the agent leaves: a job whose agent left while it ran has failed
 	if c.room != nil {
 		c.leave(ctx, end)
 		counters := c.room.Counters()
 		c.book.tally.frames(counters.FramesHeard, counters.FramesSaid, counters.FramesLost, counters.DroppedAudio)
+	} else if late := c.awaitParts(); late != nil {
+		c.log.Warn("end call", zap.Error(late))
 	}
+	c.release()
+	// Neither the caller nor a drain cuts it short: it has a deadline of its own.
+	c.worker.rememberOrSay(context.WithoutCancel(ctx), c.served, c.id, c.book)
 	c.book.Append(c.book.tally.summary(time.Since(c.began)))
 	c.log.Info("call ended", zap.String("reason", end.Reason), zap.String("by", end.By),
 		zap.Duration("lasted", time.Since(c.began)), zap.Error(err))

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/memory"
 	"headstart/turn"
 	"headstart/worker/calllog"
 )
@@ -13,13 +14,13 @@ import (
 // ledger is a call's log as the call writes it: each event goes to the log
 // first, then to the captions, and is counted for the summary.
 type ledger struct {
-	journal turn.Log
+	journal notes
 	log     *zap.Logger
 	show    *captions // nil before the room is joined
 	tally   tally
 }
 
-func newLedger(journal turn.Log, log *zap.Logger) *ledger { return &ledger{journal: journal, log: log} }
+func newLedger(journal notes, log *zap.Logger) *ledger { return &ledger{journal: journal, log: log} }
 
 // Append implements turn.Log.
 func (l *ledger) Append(ev turn.Event) {
@@ -32,6 +33,12 @@ func (l *ledger) Append(ev turn.Event) {
 		l.log.Info("turn", zap.String("speech", string(m.SpeechID)), zap.Float64("endpointing_ms", m.EndpointingMS),
 			zap.Float64("lookup_wait_ms", m.LookupWaitMS), zap.Float64("first_audio_ms", m.FirstAudioMS))
 	}
+}
+
+// Remember implements notes.
+func (l *ledger) Remember(ops turn.MemoryOps, w memory.Writing) {
+	l.journal.Remember(ops, w)
+	l.tally.count(ops)
 }
 
 // observedBook begins logs whose events the worker's observer is told of too.
@@ -58,6 +65,12 @@ func (l observedLog) Append(ev turn.Event) {
 	l.observe(ev)
 }
 
+// Remember is calllog.Log's.
+func (l observedLog) Remember(ops turn.MemoryOps, w memory.Writing) {
+	l.Log.Remember(ops, w)
+	l.observe(ops)
+}
+
 // tally counts a call for its summary.
 type tally struct {
 	mu  sync.Mutex // guards sum
@@ -78,8 +91,12 @@ func (t *tally) count(ev turn.Event) {
 		if ev.Interrupted {
 			s.Interrupted++
 		}
-	case turn.DocsSources, turn.MemoryOps:
+	case turn.DocsSources:
 		s.Lookups++
+	case turn.MemoryOps:
+		if ev.Op == "recall" {
+			s.Lookups++
+		}
 	case turn.Failure:
 		s.Errors++
 		if ev.Code == turn.CodeSearchSkipped || ev.Code == turn.CodeRecallSkipped {

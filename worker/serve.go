@@ -25,6 +25,12 @@ func (w *Worker) Serve(accept, now context.Context, client *dispatch.Client, dra
 		close(w.ending)
 	})()
 	defer stopTaking(nil)
+	// What dead workers left is remembered beside the calls; the next start goes
+	// on with what is not done when we end.
+	remembering, stopRemembering := context.WithCancelCause(calls)
+	left := make(chan struct{})
+	go func() { defer close(left); w.rememberLeft(remembering) }()
+	defer func() { stopRemembering(errNow); <-left }()
 	served := make(chan error, 1)
 	go func() { served <- client.Run(taking, calls) }()
 

@@ -10,6 +10,8 @@ conversation does, in package turn, and the wiring says with what.
 	refused           released            ended <--- call.ended ------ ended
 	                                        |  the job's status is told, the room is left
 	                                        v
+	                                  what it taught is kept: 8 s, and no place taken
+	                                        v
 	                                   call.summary: sealed
 
 How it fails. A call that cannot begin, or panics, ends with reason error and
@@ -29,6 +31,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/memory"
 	"headstart/turn"
 	"headstart/worker/calllog"
 	"headstart/worker/dispatch"
@@ -57,6 +60,13 @@ type Config struct {
 	Region  string // of callers' numbers without a country prefix, "ES"; empty: such numbers are nobody's
 	// Return is how long a caller whose line broke may take to come back: 20 s.
 	Return time.Duration
+	// Facts are what is remembered of contacts. nil: nothing is, whatever agents say.
+	Facts memory.Facts
+	// MemoryQuota is how many facts an org may hold; nil, or returning nil: as many
+	// as come.
+	MemoryQuota func(ctx context.Context, org string) (*int, error)
+	// RememberBudget is what a call may take, after its end, to be remembered: 8 s.
+	RememberBudget time.Duration
 	// Absent is how long the worker waits for a caller to come at all: 60 s.
 	Absent time.Duration
 }
@@ -80,6 +90,9 @@ func (c Config) withDefaults() Config {
 	if c.Return == 0 {
 		c.Return = 20 * time.Second
 	}
+	if c.RememberBudget == 0 {
+		c.RememberBudget = defaultRememberBudget
+	}
 	if c.Absent == 0 {
 		c.Absent = time.Minute
 	}
@@ -96,6 +109,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxCalls < 0 {
 		all = append(all, fmt.Errorf("max calls: %d is negative", c.MaxCalls))
+	}
+	if c.RememberBudget < 0 {
+		all = append(all, fmt.Errorf("remember budget: %v is negative", c.RememberBudget))
 	}
 	if !(c.LoadThreshold >= 0 && c.LoadThreshold <= 1) {
 		all = append(all, fmt.Errorf("load threshold: %v is not between 0 and 1", c.LoadThreshold))
@@ -114,8 +130,11 @@ type Served struct {
 	Detector func() turn.Detector
 	Searcher turn.Searcher // nil when the agent reads no base
 	Analyser turn.Analyser
-	Clips    turn.Clips
-	Names    turn.Providers // for the log
+	// Learner and Recollect serve an agent with a memory policy.
+	Learner   Learner
+	Recollect Recollect
+	Clips     turn.Clips
+	Names     turn.Providers // for the log
 	// LateLookups starts the lookups at the end of the turn, for comparison.
 	LateLookups bool
 	// LookupBudget is the spoken budget; 0 is 250 ms.
@@ -192,13 +211,14 @@ func (w *Worker) agentOf(m jobMetadata) (Served, bool) {
 // Run implements dispatch.Host: it holds one call, from the assignment to the
 // seal of its log.
 func (w *Worker) Run(ctx context.Context, a dispatch.Assignment) error {
-	defer w.release()
+	release := sync.OnceFunc(w.release)
+	defer release()
 	metadata := readJob(a.Job)
 	served, ok := w.agentOf(metadata)
 	if !ok {
 		return fmt.Errorf("serve job %s: no agent named %s", a.ID, metadata.Agent)
 	}
-	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now()}
+	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now(), release: release}
 	defer func() {
 		if c.room != nil {
 			counters := c.room.Counters()

@@ -59,6 +59,9 @@ type Log struct {
 // Name is the key of the log: the call's id, or "@" and the agent's slug.
 func (l *Log) Name() string { return l.name }
 
+// Agent is the slug of the agent that it is of.
+func (l *Log) Agent() string { return l.agent }
+
 // Append gives the event its seq and keeps it before it returns. It waits for
 // the local disk alone, never for a store or a reader. call.summary seals the
 // log of a call; after that Append refuses.
