@@ -10,8 +10,8 @@ import (
 // words alone if it has them.
 var ErrBudgetSpent = errors.New("lookup budget spent")
 
-// ErrNoBase means that the query named no base: nothing ran, and the caller
-// logs nothing.
+// ErrNoBase means that the query named no base, or that its org searches nothing:
+// nothing ran, and the caller logs nothing.
 var ErrNoBase = errors.New("no base attached")
 
 // ErrNotReady means that a base of the query is not in memory (yet).

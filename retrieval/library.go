@@ -15,6 +15,7 @@ type Library struct {
 	shelves atomic.Pointer[map[key]*Segment] // read by anyone, never changed in place
 	// writing is held by Put and Remove from reading the map to swapping it.
 	writing sync.Mutex
+	silent  sync.Map // of orgs that search nothing: string to true
 }
 
 // key is never a joined string: no org can be spelt so that it meets another's.
@@ -46,6 +47,22 @@ func (l *Library) Bases(org string) []string {
 	}
 	slices.SortFunc(names, strings.Compare)
 	return names
+}
+
+// Silence makes an org search nothing, whatever bases it has, or takes that back:
+// its searches are then ErrNoBase. A quota of zero chunks is such an org.
+func (l *Library) Silence(org string, silent bool) {
+	if silent {
+		l.silent.Store(org, true)
+	} else {
+		l.silent.Delete(org)
+	}
+}
+
+// Silent tells whether an org searches nothing.
+func (l *Library) Silent(org string) bool {
+	_, silent := l.silent.Load(org)
+	return silent
 }
 
 func (l *Library) all() map[key]*Segment {

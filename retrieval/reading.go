@@ -16,7 +16,7 @@ type reading struct {
 // reading resolves the attachments. A base attached twice counts once, as it was
 // attached first; the most passages that any of them asks for are handed out.
 func (s *Searcher) reading(q Query) (*reading, error) {
-	if len(q.Bases) == 0 {
+	if len(q.Bases) == 0 || s.library.Silent(q.Org) {
 		return nil, ErrNoBase
 	}
 	r := &reading{}
