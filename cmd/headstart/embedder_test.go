@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/retrieval/embed/embedtest"
+	"headstart/retrieval/embed/modeltest"
 	"headstart/turn"
 	"headstart/turn/llm/openai/openaitest"
 	"headstart/worker"
@@ -117,7 +119,8 @@ func TestEmbeddersOfAgents(t *testing.T) {
 	mux.Handle("/v1/embeddings", &embedtest.Server{Delay: -1})
 	fakes := httptest.NewServer(mux)
 	defer fakes.Close()
-	k := &kit{settings: settings{openaiKey: "k"}, log: zap.NewNop()}
+	k := &kit{settings: settings{openaiKey: "k", models: t.TempDir()}, log: zap.NewNop()}
+	table := modeltest.Static(t)
 	const head = "name: a\nlanguage: es-ES\nstt: {provider: flux}\nllm: {provider: extractive}\nvoice: {provider: builtin}\n"
 	for _, tt := range []struct {
 		embedder, name string
@@ -133,11 +136,18 @@ func TestEmbeddersOfAgents(t *testing.T) {
 		{`{provider: openai}`, "", 0, "model is empty"},
 		{`{provider: openai, model: small, options: {dim: many}}`, "", 0, "options"},
 		{`{provider: openai, model: small, options: {base_url: "%s/nowhere"}}`, "", 0, "404 Not Found"},
-		{`{provider: other}`, "", 0, "use one of: hashing, openai, voyage"},
+		{`{provider: static, options: {dir: "%d"}}`, "static/" + filepath.Base(table) + "@", 8, ""},
+		{`{provider: static, model: acme/tiny, options: {dir: "%d", dim: 4}}`, "static/acme/tiny@", 4, ""},
+		{`{provider: static, model: acme/tiny}`, "", 0, "headstart models pull acme/tiny"},
+		{`{provider: static, model: tiny}`, "", 0, "no name of the hub"},
+		{`{provider: static}`, "", 0, "name a model"},
+		{`{provider: static, options: {dir: "%d", dims: 4}}`, "", 0, "dims"},
+		{`{provider: static, options: {dir: "%d/none"}}`, "", 0, "model.safetensors"},
+		{`{provider: other}`, "", 0, "use one of: hashing, static, openai, voyage"},
 	} {
 		file := head
 		if tt.embedder != "" {
-			file += "embedder: " + strings.ReplaceAll(tt.embedder, "%s", fakes.URL) + "\n"
+			file += "embedder: " + strings.NewReplacer("%s", fakes.URL, "%d", table).Replace(tt.embedder) + "\n"
 		}
 		a, err := worker.ParseAgent([]byte(file))
 		if err != nil {
@@ -150,7 +160,7 @@ func TestEmbeddersOfAgents(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || e.Name() != tt.name || e.Dim() != tt.dim {
+		if err != nil || !strings.HasPrefix(e.Name(), tt.name) || e.Dim() != tt.dim {
 			t.Fatalf("%s made %v, %v", tt.embedder, e, err)
 		}
 		again, err := k.embedder(t.Context(), a)

@@ -32,7 +32,7 @@ type kit struct {
 	early    bool // lookups start while the caller speaks
 
 	saidNoWeights bool
-	remote        map[string]retrieval.Embedder // by what the agent files say of them
+	opened        map[string]retrieval.Embedder // by what the agent files say of them
 }
 
 // serve makes all that an agent needs, and synthesises its phrases.

@@ -114,7 +114,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 	if srv.health != nil {
 		cfg.Observe = srv.health.Observe
 	}
-	srv.served, srv.remote = served, k.remote
+	srv.served, srv.remote = served, k.opened
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err
 	}

@@ -15,44 +15,13 @@ import (
 	"headstart/retrieval"
 	"headstart/retrieval/embed"
 	"headstart/retrieval/embed/embedtest"
+	"headstart/retrieval/embed/modeltest"
 	"headstart/retrieval/embed/openai"
 	"headstart/retrieval/embed/remote"
 	"headstart/retrieval/embed/voyage"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// contract is what every embedder owes a search.
-func contract(t *testing.T, e retrieval.Embedder) {
-	t.Helper()
-	texts := []string{"La revisión anual cuesta 60 euros.", "Abrimos a las ocho", "La revisión anual cuesta 60 euros.", "…"}
-	vectors, err := e.Embed(t.Context(), texts)
-	if err != nil || len(vectors) != len(texts) {
-		t.Fatalf("%d vectors, %v", len(vectors), err)
-	}
-	for i, v := range vectors[:3] {
-		if len(v) != e.Dim() || math.Abs(cosine(v, v)-1) > 1e-5 {
-			t.Fatalf("vector %d has length %d and square %v", i, len(v), cosine(v, v))
-		}
-	}
-	if d := cmp.Diff(vectors[0], vectors[2]); d != "" {
-		t.Fatalf("one text, two vectors:\n%s", d)
-	}
-	alone, err := e.Embed(t.Context(), texts[1:2])
-	if d := cmp.Diff(vectors[1:2], alone); d != "" || err != nil {
-		t.Fatalf("a batch changes a vector: %v\n%s", err, d)
-	}
-	strong, weak := retrieval.CutOffs(e)
-	if w := retrieval.Weight(e); w < 0 || weak <= 0 || strong <= weak || strong >= 1 || e.Name() == "" {
-		t.Fatalf("%q declares weight %v, cut-offs %v and %v", e.Name(), w, strong, weak)
-	}
-	stopped := errors.New("stopped")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(stopped)
-	if _, err := e.Embed(ctx, texts); !errors.Is(err, stopped) {
-		t.Fatalf("embedded after its context ended: %v", err)
-	}
-}
 
 func cosine(a, b []float32) float64 {
 	var sum float64
@@ -64,16 +33,16 @@ func cosine(a, b []float32) float64 {
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	contract(t, embed.Hashing(8))
-	contract(t, embed.Hashing(512))
-	contract(t, embed.Delayed(embed.Hashing(64), time.Millisecond))
+	modeltest.Contract(t, embed.Hashing(8))
+	modeltest.Contract(t, embed.Hashing(512))
+	modeltest.Contract(t, embed.Delayed(embed.Hashing(64), time.Millisecond))
 	transport := embedtest.Transport(&embedtest.Server{Delay: -1})
 	for _, open := range []func(context.Context, remote.Config, *zap.Logger) (*remote.Embedder, error){openai.Open, voyage.Open} {
 		e, err := open(t.Context(), remote.Config{Key: "k", Model: "m", Transport: transport}, zap.NewNop())
 		if err != nil {
 			t.Fatal(err)
 		}
-		contract(t, e)
+		modeltest.Contract(t, e)
 	}
 }
 

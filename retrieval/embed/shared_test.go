@@ -13,6 +13,7 @@ import (
 
 	"headstart/retrieval"
 	"headstart/retrieval/embed"
+	"headstart/retrieval/embed/modeltest"
 )
 
 // counted counts the requests that reach an embedder, and takes its time.
@@ -39,7 +40,7 @@ func (c *counted) EmbedQuery(ctx context.Context, text string) ([]float32, error
 
 func TestShared(t *testing.T) {
 	t.Parallel()
-	contract(t, embed.Shared(embed.Hashing(64)))
+	modeltest.Contract(t, embed.Shared(embed.Hashing(64)))
 }
 
 // A search and a recall of one turn cost one request, the one of another turn

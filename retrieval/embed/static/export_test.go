@@ -1,0 +1,4 @@
+package static
+
+// Half is what TestHalf holds to the standard.
+var Half = half
