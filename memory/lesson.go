@@ -1,0 +1,86 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"headstart/retrieval"
+)
+
+// Said is one turn of a call.
+type Said struct {
+	Turn string // its id, by which a fact cites it
+	// Agent marks the agent's own words. They help to understand the caller's and
+	// support nothing: what an agent read out of a memory or a document is no source.
+	Agent bool
+	Text  string // as it was heard, or typed
+}
+
+// Lesson is a call that may have taught something about its contact.
+type Lesson struct {
+	Org, Contact string // of whom; never empty, and never what a model wrote
+	Call         string
+	At           time.Time // when what it teaches begins to be held
+	Language     string    // of the call, as a BCP 47 tag
+	Policy       Policy
+	Tools        []string // names of the agent's tools: no fact may name one
+	Prompt       string   // the agent's instructions: no fact may quote them
+	Turns        []Said   // in order
+	Current      []Held   // what is held of the contact now
+	// Room is how many facts more may be held; nil is any number.
+	Room *int
+}
+
+// Learned is what came of a lesson.
+type Learned struct {
+	Writing Writing   // perhaps without changes
+	Refused []Refusal // what the model proposed and was not kept, in its order
+}
+
+// Empty tells whether there is nothing to ask a model: nobody said anything, the
+// policy remembers nothing, or there is no room.
+func (l Lesson) Empty() bool {
+	if len(l.Policy.Remember) == 0 || l.Room != nil && *l.Room <= 0 {
+		return true
+	}
+	for _, s := range l.Turns {
+		if !s.Agent && s.Text != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// Learn asks a model what a call taught, admits what may be kept, and embeds it.
+// An empty lesson asks nobody and has an empty writing. When the embedder fails
+// the facts are kept without vectors: their words find them. It fails as the model
+// does, with ErrAnswer, or with the cause of ctx; then nothing was learned.
+func Learn(ctx context.Context, l Lesson, m Model, e retrieval.Embedder) (Learned, error) {
+	if l.Empty() {
+		return Learned{Writing: l.writing(nil)}, nil
+	}
+	answer, err := m.Extract(ctx, l.Request())
+	if err != nil {
+		return Learned{}, fmt.Errorf("ask what the call taught: %w", err)
+	}
+	proposals, err := ParseAnswer(answer)
+	if err != nil {
+		return Learned{}, err
+	}
+	learned := l.Admit(proposals)
+	var waiting []*Held
+	for i := range learned.Writing.Changes {
+		if c := &learned.Writing.Changes[i]; c.Op != Invalidate {
+			waiting = append(waiting, &c.Fact)
+		}
+	}
+	if err := Embed(ctx, e, waiting); err != nil && ctx.Err() != nil {
+		return Learned{}, fmt.Errorf("embed what the call taught: %w", context.Cause(ctx))
+	}
+	return learned, nil
+}
+
+func (l Lesson) writing(changes []Change) Writing {
+	return Writing{Org: l.Org, Contact: l.Contact, Call: l.Call, At: l.At, Changes: changes}
+}
