@@ -5,7 +5,6 @@ package retrieval
 // its memory back.
 type asked struct {
 	text     string
-	weight   float64 // what its branches count in the fusion
 	segments []*Segment
 	bm25     []*scratch  // a segment each; empty without the branch
 	near     []*scan     // a segment each, nil where it has no vectors; empty without the branch

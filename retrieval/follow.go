@@ -14,20 +14,46 @@ const (
 )
 
 // questions are what a query asks: its text, and when that leans on the turns
-// before it, those and the text together. The more the text says by itself, the
-// less the turns count: n content words leave them 1/n of its weight. "¿Y eso?" is
-// answered by what it points at, "¿y cuánto cuesta la resonancia?" by itself.
-func questions(q Query, segments []*Segment) []*asked {
-	all := []*asked{{text: q.Text, weight: 1, segments: segments}}
-	before := worthTurns(q.Before, segments)
-	if len(before) == 0 {
-		return all
+// before it, those and the text together. lead is what the ranked lists are made of:
+// the only question, or both at once.
+//
+// Both at once is one question to each branch, whose scores remember how sure each
+// was, as the ranks of two lists would not. Of the words it is the turns with the
+// text several times over; of the vectors it is what lies between the two.
+func questions(q Query, segments []*Segment) (all []*asked, lead *asked) {
+	plain := &asked{text: q.Text, segments: segments}
+	before := strings.Join(worthTurns(q.Before, segments), "\n")
+	if before == "" {
+		return []*asked{plain}, plain
 	}
 	content := contentOf(q.Text, segments)
-	if content <= FollowUp || pointsBack(q.Text, segments) {
-		all = append(all, &asked{text: strings.Join(append(before, q.Text), "\n"), weight: 1 / float64(max(1, content)), segments: segments})
+	if content > FollowUp && !pointsBack(q.Text, segments) {
+		return []*asked{plain}, plain
 	}
-	return all
+	together := &asked{text: before + "\n" + q.Text, segments: segments}
+	times := timesOver(content, contentOf(before, segments))
+	lead = &asked{text: before + strings.Repeat("\n"+q.Text, times), segments: segments}
+	return []*asked{plain, together}, lead
+}
+
+// timesOver is how many times a question is asked beside the turns before it, by
+// their content words. The more it says by itself the less it needs them, and
+// together they never count more than it does: "¿y cuánto cuesta la resonancia?" is
+// about what it says, whatever was said before, and "¿y eso?" about that alone.
+func timesOver(content, before int) int {
+	content = max(1, content)
+	return min(FollowUp, max(content, (before+content-1)/content))
+}
+
+// sum is the unit vector between vectors of the same length.
+func sum(vectors [][]float32) ([]float32, error) {
+	total := slices.Clone(vectors[0])
+	for _, v := range vectors[1:] {
+		for i := range total {
+			total[i] += v[i]
+		}
+	}
+	return total, normalise(total)
 }
 
 // worthTurns are the last turns without those that are no query themselves: a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,6 +73,47 @@ func TestFollowUps(t *testing.T) {
 		alone, err := retrieval.NewSearcher(lib, l).Search(t.Context(), q)
 		if d := cmp.Diff(ids(alone), ids(r)); err != nil || !r.Followed && d != "" {
 			t.Fatalf("%s: turns that are not searched change the answer: %v\n%s", c.name, err, d)
+		}
+	}
+}
+
+// TestFollowUpAsksAtOnce: what a follow-up ranks by words is what one question with
+// its words several times over ranks: the more often the more it says by itself, and
+// so often that the turns never say more.
+func TestFollowUpAsksAtOnce(t *testing.T) {
+	t.Parallel()
+	var lib retrieval.Library
+	c := newCorpus(rand.New(rand.NewPCG(4, 4)), 300)
+	putChunks(t, &lib, "b", c.chunks, nil)
+	s := retrieval.NewSearcher(&lib, nil)
+	ranked := func(asks string, before ...string) (list []string) {
+		q := ask(asks, retrieval.Attachment{Base: "b"})
+		q.Before = before
+		r, err := s.Rank(t.Context(), retrieval.Ranking{Query: q, Depth: 100, Arm: retrieval.Words})
+		if err != nil || len(r.Chunks) == 0 {
+			t.Fatal(len(r.Chunks), err)
+		}
+		for _, found := range r.Chunks {
+			list = append(list, found.Chunk.ID)
+		}
+		return list
+	}
+	const a, b, d, e = "palabraaa", "palabraba", "palabraca", "palabrada"
+	cases := []struct {
+		asks, before string
+		times        int
+	}{
+		{a, b, 1},
+		{a, b + " " + d, 2},
+		{a, b + " " + d + " " + e + " palabraea palabrafa palabraga", 4},
+		{a + " " + b, d, 2},
+		{a + " " + b + " " + d, e, 3},
+		{a + " " + b + " " + d + " " + e, "palabraea", 4},
+	}
+	for _, c := range cases {
+		once := c.before + strings.Repeat(" "+c.asks, c.times)
+		if d := cmp.Diff(ranked(once), ranked(c.asks, c.before)); d != "" {
+			t.Fatalf("%q after %q, against %q:\n%s", c.asks, c.before, once, d)
 		}
 	}
 }

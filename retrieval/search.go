@@ -63,12 +63,21 @@ type answer struct {
 	Result  // without passages
 	reading *reading
 	all     []*asked // the plain question first
+	lead    *asked   // what is ranked: the plain question, or all at once
 }
 
 func (a *answer) close() {
-	for _, one := range a.all {
+	for _, one := range a.texts() {
 		one.close()
 	}
+}
+
+// texts are all that the words are asked.
+func (a *answer) texts() []*asked {
+	if len(a.all) > 1 {
+		return append(slices.Clip(a.all), a.lead)
+	}
+	return a.all
 }
 
 // answer asks the branches of an arm, and is to be closed whether or not it fails.
@@ -77,7 +86,7 @@ func (s *Searcher) answer(ctx context.Context, q Query, r *reading, pool int, ar
 	if err := stopped(ctx); err != nil {
 		return a, fmt.Errorf("search: %w", err)
 	}
-	a.all = questions(q, r.segments)
+	a.all, a.lead = questions(q, r.segments)
 	a.Followed = len(a.all) > 1
 	if arm != Vectors {
 		if err := a.words(ctx, pool); err != nil {
@@ -92,7 +101,7 @@ func (s *Searcher) answer(ctx context.Context, q Query, r *reading, pool int, ar
 }
 
 func (a *answer) words(ctx context.Context, pool int) error {
-	for _, one := range a.all {
+	for _, one := range a.texts() {
 		if err := one.searchWords(ctx, pool); err != nil {
 			return fmt.Errorf("search words: %w", err)
 		}
@@ -126,13 +135,8 @@ func (a *answer) passages(ranks bool) []Passage {
 // fused is what was found, in one order, each chunk at or above its base's floor.
 func (a *answer) fused() []candidate {
 	words, vectors := a.weights()
-	var branches []branch
-	for _, one := range a.all {
-		branches = append(branches,
-			branch{one.words, func(segment int32) float64 { return one.weight * words(segment) }},
-			branch{one.vectors, func(segment int32) float64 { return one.weight * vectors(segment) }})
-	}
-	return slices.DeleteFunc(fuse(branches...), func(c candidate) bool { return c.score < a.reading.floors[c.segment] })
+	fused := fuse(branch{a.lead.words, words}, branch{a.lead.vectors, vectors})
+	return slices.DeleteFunc(fused, func(c candidate) bool { return c.score < a.reading.floors[c.segment] })
 }
 
 // weights are what each branch counts for the chunks of a base: a branch that
@@ -162,7 +166,7 @@ func (s *Searcher) vectors(ctx context.Context, a *answer, pool int, cut bool) e
 		answers[i] = s.embed(ctx, one.text)
 	}
 	var first error
-	answered := false
+	var answered [][]float32
 	for i, one := range a.all {
 		question, err := s.await(ctx, answers[i])
 		a.EmbedTook = time.Since(began)
@@ -173,13 +177,26 @@ func (s *Searcher) vectors(ctx context.Context, a *answer, pool int, cut bool) e
 			first = firstOf(first, err)
 			continue
 		}
-		answered = true
+		answered = append(answered, question)
 		a.witness(one)
 	}
-	if answered {
-		a.Branches = append(a.Branches, Vectors)
+	if len(answered) == 0 {
+		return first
 	}
-	return first
+	a.Branches = append(a.Branches, Vectors)
+	return firstOf(first, s.nearAll(ctx, a, answered, pool, cut))
+}
+
+// nearAll asks the vectors all that was answered at once.
+func (s *Searcher) nearAll(ctx context.Context, a *answer, answered [][]float32, pool int, cut bool) error {
+	if len(a.all) == 1 {
+		return nil // it is the only question
+	}
+	question, err := sum(answered)
+	if err != nil {
+		return fmt.Errorf("embed with %s: %w", s.embedder.Name(), err)
+	}
+	return s.near(ctx, a.reading, a.lead, question, pool, cut)
 }
 
 func firstOf(a, b error) error {

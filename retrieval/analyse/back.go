@@ -21,7 +21,7 @@ var back = map[string]pointers{
 			lo puedo, lo puede, lo tengo, lo tienen, lo cubre, lo aceptan, la cubre, la aceptan, los aceptan, las aceptan`),
 	},
 	"en": {
-		anywhere: set(`it its that those them they their same both another previous`),
+		anywhere: set(`it its that those them they their theirs he him his she her hers same both another previous`),
 		first:    set(`and but or so then`),
 		pairs:    set2(`what about, how about, with this, for this, of this, this one, and there, the other, do so`),
 	},

@@ -27,6 +27,7 @@ func TestPointsBack(t *testing.T) {
 		{"en", "And on Saturdays?", true},
 		{"en", "okay, and how long does it take?", true},
 		{"en", "What about children under five?", true},
+		{"en", "Is the doctor in on Mondays, and does she speak Spanish?", true},
 		{"en", "Is the clinic open this week?", false},
 		{"en", "Monday and Tuesday", false},
 		{"fr", "et le samedi ?", false},
