@@ -92,6 +92,7 @@ const (
 // commit closes a turn: from here its budget counts, and an answer is owed.
 func (s *state) commit(d *debt, language string) {
 	d.committed = s.now
+	defer s.keepSaid(d) // not before its own lookups have begun
 	user := TurnUser{SpeechID: d.id, Text: d.text, Medium: d.medium, Language: language, Supersedes: d.late}
 	if s.tooShort(d) {
 		d.lookups.drop(s, ErrSuperseded)
@@ -140,6 +141,9 @@ func (s *state) unanswered() *debt {
 	return nil
 }
 
+// lateWords is why a turn that is taken back was not answered.
+const lateWords = "more of its words came late"
+
 // reopen takes a committed turn back, as the beginning of one that goes on.
 func (s *state) reopen() *callerTurn {
 	d := s.unanswered()
@@ -148,7 +152,8 @@ func (s *state) reopen() *callerTurn {
 		lookups: lookups{}, late: d.id,
 	}
 	d.lookups.drop(s, ErrSuperseded)
-	s.record(TurnRefused{SpeechID: d.id, Outcome: "superseded", Reason: "more of its words came late"})
+	s.takeBackSaid(d)
+	s.record(TurnRefused{SpeechID: d.id, Outcome: "superseded", Reason: lateWords})
 	if s.owed == d {
 		s.owed = nil
 	} else {

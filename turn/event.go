@@ -135,6 +135,8 @@ type (
 		id    int
 		kind  kind
 		query string
+		// before are the caller's last turns, oldest first, without the one in hand.
+		before []string
 	}
 	// drop cancels a lookup.
 	drop struct {

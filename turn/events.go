@@ -114,6 +114,7 @@ type DocsSources struct {
 	Evidence string      `json:"evidence"`
 	Cosine   float64     `json:"cosine"`
 	Branches []string    `json:"branches"`
+	Followed bool        `json:"followed,omitempty"` // the turns before it were searched with it
 	TookMS   float64     `json:"took_ms"`
 	WaitedMS float64     `json:"waited_ms"` // what the turn waited for it, from commit
 	// StartedMS is when the search began, from the end of speech: negative

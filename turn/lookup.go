@@ -106,7 +106,7 @@ func (s *state) lookUp(k kind, have lookups, text string) {
 	}
 	s.made.lookups++
 	have[k] = &lookup{id: s.made.lookups, query: text, words: words, began: s.now, running: true}
-	s.do(look{have[k].id, k, text})
+	s.do(look{have[k].id, k, text, s.before()})
 }
 
 func (s *state) onFound(f found) {
@@ -190,7 +190,8 @@ func (s *state) recordSearch(d *debt, l *lookup) []retrieval.Passage {
 	s.record(DocsSources{
 		SpeechID: d.id, Query: l.query, Sources: sources(passages),
 		Evidence: string(docs.Evidence), Cosine: docs.Cosine, Branches: branches(docs.Branches),
-		TookMS: ms(l.came - l.began), WaitedMS: ms(l.waited(d)), StartedMS: ms(l.began - d.ended), EmbedMS: ms(docs.EmbedTook),
+		Followed: docs.Followed,
+		TookMS:   ms(l.came - l.began), WaitedMS: ms(l.waited(d)), StartedMS: ms(l.began - d.ended), EmbedMS: ms(docs.EmbedTook),
 	})
 	if docs.Degraded != nil {
 		s.record(Failure{SpeechID: d.id, Code: CodeSearchDegraded, Message: docs.Degraded.Error(), Recoverable: true})

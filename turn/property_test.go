@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,6 +196,9 @@ func (w *world) recorded(ev Event) {
 			w.fail("turn %s is committed twice", ev.SpeechID)
 		}
 		w.turns[ev.SpeechID] = 0
+		if ev.Medium != mediumKeys {
+			w.said = append(w.said, ev)
+		}
 	case TurnAgent:
 		if ev.Kind == KindReply {
 			w.turns[ev.SpeechID]++
@@ -204,6 +208,9 @@ func (w *world) recorded(ev Event) {
 			w.fail("refused with %+v", ev)
 		}
 		w.turns[ev.SpeechID]++
+		if ev.Reason == lateWords {
+			w.said = slices.DeleteFunc(w.said, func(u TurnUser) bool { return u.SpeechID == ev.SpeechID })
+		}
 	case DocsSources:
 		w.checkWait(ev.WaitedMS)
 	case MemoryOps:

@@ -3,6 +3,7 @@ package turn
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +46,7 @@ type state struct {
 	left     bool
 
 	history []llm.Message // append-only: what was said and heard
+	said    []utterance   // the caller's last committed turns, oldest first: what a question may lean on
 
 	userState, agentState string
 	quietSince            time.Duration // both sides silent since; never while either is not
@@ -83,6 +85,41 @@ func (t *callerTurn) text() string {
 		parts = append(parts[:len(parts):len(parts)], t.interim)
 	}
 	return strings.Join(parts, " ")
+}
+
+// utterance is what the caller said or wrote in one committed turn.
+type utterance struct {
+	turn SpeechID
+	text string
+}
+
+// leanOn is how many turns of the caller a question may lean on.
+const leanOn = 2
+
+// keepSaid keeps a committed turn for the questions that come after it. Keys of a
+// telephone are nothing to lean on.
+func (s *state) keepSaid(d *debt) {
+	if d.medium == mediumKeys {
+		return
+	}
+	s.said = append(s.said, utterance{d.id, d.text})
+	if extra := len(s.said) - leanOn - 1; extra > 0 { // one more, for a turn that is taken back
+		s.said = s.said[extra:]
+	}
+}
+
+// takeBackSaid forgets a committed turn that goes on in another.
+func (s *state) takeBackSaid(d *debt) {
+	s.said = slices.DeleteFunc(s.said, func(u utterance) bool { return u.turn == d.id })
+}
+
+// before are the turns before the one in hand, as the caller said them.
+func (s *state) before() []string {
+	var texts []string
+	for _, u := range s.said[max(0, len(s.said)-leanOn):] {
+		texts = append(texts, u.text)
+	}
+	return texts
 }
 
 // debt is a committed turn that we owe an answer.

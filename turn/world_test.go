@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type world struct {
 	turns   map[SpeechID]int // committed turns, and how many outcomes each has
 	replies map[int]*voicing
 	lookups map[int]bool // running
+	said    []TurnUser   // committed and not taken back
 	audible int
 	held    int
 }
@@ -154,7 +156,27 @@ func (w *world) words(n int) string {
 	return strings.Join(list, " ") + []string{"", ".", "?", ","}[w.rng.IntN(4)]
 }
 
+// checkBefore holds that a lookup leans on the last two turns of the caller, and
+// never on its own.
+func (w *world) checkBefore(l look) {
+	said := w.said
+	leans := func(said []TurnUser) bool {
+		var texts []string
+		for _, u := range said[max(0, len(said)-2):] {
+			texts = append(texts, u.Text)
+		}
+		return slices.Equal(texts, l.before)
+	}
+	if n := len(said); n > 0 && said[n-1].Text == l.query && leans(said[:n-1]) {
+		return // it is looked up at its commit
+	}
+	if !leans(said) {
+		w.fail("%q leans on %q, said was %+v", l.query, l.before, said)
+	}
+}
+
 func (w *world) look(l look) {
+	w.checkBefore(l)
 	w.lookups[l.id] = true
 	took := w.upTo([]int{5, 150, 600}[w.rng.IntN(3)])
 	out := findings{docs: retrieval.Result{Passages: []retrieval.Passage{{ID: fmt.Sprint(w.rng.IntN(3)), Text: "x"}}}}

@@ -115,6 +115,9 @@ type DocsConfig struct {
 	Mode     string  `yaml:"mode"` // "retrieved", the default
 	K        int     `yaml:"k"`
 	MinScore float64 `yaml:"min_score"`
+	// Late is what a search does when the embedder is late or fails: "" lets the words
+	// answer alone, "skip" gives up the search.
+	Late string `yaml:"late"`
 }
 
 // Docs are the bases that an agent reads: one, or a list.
@@ -177,6 +180,8 @@ func (a Agent) Validate() error {
 			complain("docs[%d].mode: %q is not known; use retrieved", i, d.Mode)
 		case d.MinScore < 0 || d.MinScore > 1:
 			complain("docs[%d].min_score: %v is not between 0 and 1", i, d.MinScore)
+		case d.Late != string(retrieval.LateWords) && d.Late != string(retrieval.LateSkip):
+			complain("docs[%d].late: %q is not known; use skip, or leave it out for the words alone", i, d.Late)
 		case d.K < 0:
 			complain("docs[%d].k: %d is negative", i, d.K)
 		}
@@ -243,7 +248,7 @@ func (a Agent) conversation() turn.Config {
 		cfg.Hangup = &turn.Hangup{When: a.Hangup.When}
 	}
 	for _, d := range a.Docs {
-		cfg.Bases = append(cfg.Bases, retrieval.Attachment{Base: d.Base, K: d.K, MinScore: d.MinScore})
+		cfg.Bases = append(cfg.Bases, retrieval.Attachment{Base: d.Base, K: d.K, MinScore: d.MinScore, Late: retrieval.Late(d.Late)})
 	}
 	for _, s := range a.Says {
 		cfg.Says = append(cfg.Says, tts.Pronunciation{Word: s.Word, Spoken: s.Spoken})

@@ -21,7 +21,7 @@ says: [{word: Vidal, spoken: bidál}]
 hears: [Sanitas]
 docs:
   - {base: clinica-norte, k: 4, min_score: 0.3}
-  - {base: tarifas}
+  - {base: tarifas, late: skip}
 prompt:
   - {name: identity, text: "Eres la recepción."}
 `
@@ -35,7 +35,7 @@ func TestParseAgent(t *testing.T) {
 	if diff := cmp.Diff([]string{"clinica-norte", "tarifas"}, a.Bases()); diff != "" {
 		t.Fatalf("bases (-want +got):\n%s", diff)
 	}
-	if a.Docs[0].K != 4 || a.Docs[0].MinScore != 0.3 || *a.LLM.Temperature != 0.2 || a.Turn.EndpointingMS != 400 || a.Says[0].Spoken != "bidál" {
+	if a.Docs[1].Late != "skip" || a.Docs[0].K != 4 || a.Docs[0].MinScore != 0.3 || *a.LLM.Temperature != 0.2 || a.Turn.EndpointingMS != 400 || a.Says[0].Spoken != "bidál" {
 		t.Fatalf("read %+v", a)
 	}
 }
@@ -63,6 +63,7 @@ func TestParseAgentRefuses(t *testing.T) {
 		{"two openings", `{say: "Clínica Norte, buenos días."}`, `{say: hola, reply: saluda}`, []string{"exclude each other"}},
 		{"a dynamic block", "name: identity", "name: view, region: dynamic", []string{"static"}},
 		{"a score out of range", "min_score: 0.3", "min_score: 3", []string{"min_score"}},
+		{"an unknown way to be late", "late: skip", "late: wait", []string{"docs[1].late"}},
 		{"a mode that is not there yet", "base: tarifas", "base: tarifas, mode: tool", []string{"mode"}},
 		{"everything at once", "name: clinica-norte\nlanguage: es-ES", "name: A B", []string{"not a slug", "language: missing"}},
 	} {

@@ -94,7 +94,15 @@ func Split(path, text string) []Chunk {
 // each is parted from the one before as it was in the file, and a table's header
 // that was repeated for the ranking stands once.
 func Join(pieces []Chunk) string {
+	if len(pieces) == 1 {
+		return pieces[0].Text
+	}
+	size := 0
+	for _, c := range pieces {
+		size += len(c.Text) + max(2, len(c.Glue))
+	}
 	var b strings.Builder
+	b.Grow(size)
 	for i, c := range pieces {
 		switch {
 		case i == 0:

@@ -218,7 +218,7 @@ type Searcher struct {
 	Words *retrieval.Result
 
 	mu      sync.Mutex
-	queries []string
+	queries []retrieval.Query
 	ends    []error
 }
 
@@ -226,7 +226,18 @@ type Searcher struct {
 func (s *Searcher) Queries() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.queries...)
+	texts := make([]string, len(s.queries))
+	for i, q := range s.queries {
+		texts[i] = q.Text
+	}
+	return texts
+}
+
+// Asked are the searches, in order.
+func (s *Searcher) Asked() []retrieval.Query {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]retrieval.Query(nil), s.queries...)
 }
 
 // Cancelled are the causes of the searches that were cancelled.
@@ -239,7 +250,7 @@ func (s *Searcher) Cancelled() []error {
 // Search implements turn.Searcher.
 func (s *Searcher) Search(ctx context.Context, q retrieval.Query) (retrieval.Result, error) {
 	s.mu.Lock()
-	s.queries = append(s.queries, q.Text)
+	s.queries = append(s.queries, q)
 	s.mu.Unlock()
 	if err := sleep(ctx, s.Took); err != nil {
 		s.mu.Lock()
