@@ -3,13 +3,13 @@ package turn
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"headstart/retrieval"
+	"headstart/turn/crew"
 	"headstart/turn/stt"
 	"headstart/turn/vad"
 )
@@ -117,7 +117,8 @@ func (m Dismissed) occurrence() occurrence { return dismissed{m.End} }
 
 // Run holds the conversation until ctx ends, whose cause may be an End that
 // says why, or until the conversation ends itself. Nothing of it lives after
-// Run returned, and nothing is spoken after that.
+// Run returned, and nothing is spoken after that. A panic, of the loop or of a
+// worker, ends it as an error.
 func (c *Conversation) Run(ctx context.Context, audio <-chan []int16, messages <-chan Message) End {
 	c.began = time.Now()
 	work, stop := context.WithCancelCause(ctx)
@@ -126,7 +127,12 @@ func (c *Conversation) Run(ctx context.Context, audio <-chan []int16, messages <
 	c.work(func() { c.listen(work, audio, sound) })
 	c.work(func() { c.recognise(work, sound) })
 	c.work(func() { c.relay(work, messages) })
-	end := c.loop(ctx)
+	var end End
+	if p := crew.In(crew.Guard(func() error { end = c.loop(ctx); return nil })); p != nil {
+		c.tellPanic(p)
+		end = End{Reason: "error", By: "platform"}
+		c.ports.Log.Append(panicked)
+	}
 	stop(end)
 	c.drain()
 	return end
@@ -282,14 +288,18 @@ func (c *Conversation) lookUp(ctx context.Context, l look) {
 // and no other: the loop hears of it.
 func (c *Conversation) work(do func()) {
 	c.workers.Go(func() {
-		defer func() {
-			if p := recover(); p != nil {
-				c.log.Error("conversation panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-				c.hand(burst{})
-			}
-		}()
-		do()
+		if p := crew.In(crew.Guard(func() error { do(); return nil })); p != nil {
+			c.tellPanic(p)
+			c.hand(burst{})
+		}
 	})
+}
+
+// panicked is what the log says of a panic.
+var panicked = Failure{Code: CodePanic, Message: "internal error"}
+
+func (c *Conversation) tellPanic(p *crew.Panic) {
+	c.log.Error("conversation panicked", zap.Error(p), zap.ByteString("stack", p.Stack))
 }
 
 // hand gives an occurrence to the loop, unless that has ended for good.

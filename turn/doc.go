@@ -39,7 +39,7 @@ the turn at most its budget and 10 ms, and is told as search_skipped or
 recall_skipped. A model or a voice that fails is asked once more if it may be;
 then the caller hears a phrase that was synthesised before, and the log tells
 why. A recogniser that gives up is tried again each second; a caller of whom
-no word was understood hears that once. A panic is not caught here: it belongs
-to the call's edge.
+no word was understood hears that once. A panic ends the conversation as an
+error, whichever of its goroutines it was on (package crew).
 */
 package turn

@@ -374,6 +374,35 @@ func TestAPanicEndsTheConversationAndNothingElse(t *testing.T) {
 	})
 }
 
+// bursting is a log that panics once, on the loop's own goroutine.
+type bursting struct {
+	*turntest.Log
+	done bool
+}
+
+func (l *bursting) Append(ev turn.Event) {
+	if _, ok := ev.(turn.TurnUser); ok && !l.done {
+		l.done = true
+		panic("a caller's words")
+	}
+	l.Log.Append(ev)
+}
+
+func TestAPanicOfTheLoopEndsTheConversation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Text: "Sí."}))
+		b.ports.Log = &bursting{Log: b.log}
+		b.run(t, 9*time.Second)
+		if b.end != (turn.End{Reason: "error", By: "platform"}) {
+			t.Fatalf("ended with %+v", b.end)
+		}
+		if f := turntest.One[turn.Failure](t, b.log); f.Code != turn.CodePanic || strings.Contains(f.Message, "words") {
+			t.Fatalf("failure %+v", f)
+		}
+	})
+}
+
 func TestAProviderThatIgnoresItsContextIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"headstart/turn/crew"
 	"headstart/turn/llm"
 	"headstart/turn/tts"
 )
@@ -52,20 +53,20 @@ func (sp *speech) run(ctx context.Context) outcome {
 	work, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 
-	workers := crew{stop: func() { stop(errBurst) }}
+	workers := crew.Crew{Stop: func() { stop(errBurst) }}
 	var use *modelUse
 	var modelErr, voiceErr, playErr error
-	workers.do(func() {
+	workers.Do(func() {
 		use, modelErr = sp.write(work)
 		sp.script.endClauses()
 	})
-	workers.do(func() {
+	workers.Do(func() {
 		if voiceErr = sp.voiceOver(work); voiceErr != nil {
 			sp.script.endClauses() // nobody would hear what the model still writes
 		}
 		sp.script.endAudio()
 	})
-	workers.do(func() {
+	workers.Do(func() {
 		if playErr = sp.player.run(work); playErr != nil {
 			sp.script.breakOff()
 		}
@@ -73,7 +74,7 @@ func (sp *speech) run(ctx context.Context) outcome {
 	sp.watch(work)
 	cancelled := ctx.Err() != nil
 	stop(errSpoken) // a ctx that has ended keeps its own cause
-	workers.wait()
+	workers.Wait()
 	out := sp.outcome(cancelled, use)
 	if !cancelled {
 		out.code, out.err = firstFailure(playErr, voiceErr, modelErr)
@@ -184,8 +185,8 @@ func (sp *speech) voiceOver(ctx context.Context) error {
 func (sp *speech) attempt(ctx context.Context, from int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	feed := make(chan string)
-	feeder := crew{stop: func() { stop(errBurst) }}
-	feeder.do(func() { sp.script.feed(ctx, from, feed) })
+	feeder := crew.Crew{Stop: func() { stop(errBurst) }}
+	feeder.Do(func() { sp.script.feed(ctx, from, feed) })
 	err := sp.voice.Speak(ctx, feed, func(a tts.Audio) error {
 		a.Clause += from
 		if sp.script.addAudio(a, sp.voice.Rate()) {
@@ -194,7 +195,7 @@ func (sp *speech) attempt(ctx context.Context, from int) error {
 		return context.Cause(ctx)
 	})
 	stop(nil)
-	feeder.wait()
+	feeder.Wait()
 	return err
 }
 

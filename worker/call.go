@@ -1,10 +1,10 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn"
+	"headstart/turn/crew"
 	"headstart/worker/dispatch"
 	"headstart/worker/room"
 )
@@ -46,7 +47,9 @@ type call struct {
 	messages   chan turn.Message
 	talking    bool // the conversation was started
 	stopTalk   context.CancelCauseFunc
-	talked     chan turn.End
+	talked     chan talkOver
+	roomOver   chan error // how the room's Run ended
+	broken     chan error // the panics of parts: room for each of them
 	parts      sync.WaitGroup
 }
 
@@ -64,10 +67,9 @@ func (c *call) run(ctx context.Context) (err error) {
 	defer journal.Seal()
 	defer func() {
 		if p := recover(); p != nil {
-			c.log.Error("call panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
-			err = fmt.Errorf("hold call %s: panic: %v", c.id, p)
-			c.book.Append(turn.Failure{Code: turn.CodePanic, Message: "internal error"})
-			c.finish(ctx, endError, err)
+			end := c.onBroken(crew.Caught(p))
+			err = fmt.Errorf("hold call %s: %w", c.id, c.lost)
+			c.finish(ctx, end, err)
 		}
 	}()
 	c.recollect(ctx, contactOf(c.metadata, room.Caller{}, "")) // whom the app named; a number rings first
@@ -78,27 +80,26 @@ func (c *call) run(ctx context.Context) (err error) {
 
 // hold joins the room and attends to it until the call is over.
 func (c *call) hold(ctx context.Context) (turn.End, error) {
-	failed := endError
 	r, err := room.Join(ctx, room.Config{
 		URL: c.assignment.URL, Token: c.assignment.Token,
 		APIKey: c.worker.cfg.APIKey, APISecret: c.worker.cfg.APISecret, Log: c.log,
 	})
 	if err != nil {
 		c.book.Append(c.started())
-		c.book.Append(turn.Failure{Code: turn.CodeRoom, Message: err.Error()})
-		return failed, err
+		return c.onBroken(err), err
 	}
 	c.room = r
 	c.book.show = newCaptions(r, c.log)
-	c.messages, c.talked = make(chan turn.Message, 16), make(chan turn.End, 1)
+	c.messages, c.talked = make(chan turn.Message, 16), make(chan talkOver, 1)
+	c.roomOver, c.broken = make(chan error, 1), make(chan error, 3)
 	life := context.WithoutCancel(ctx) // the room outlives the order to end: finish leaves it
-	c.parts.Go(func() {
-		if err := r.Run(life); err != nil {
-			c.log.Warn("room ended", zap.Error(err))
-		}
-	})
-	c.parts.Go(func() { c.book.show.run(life) })
-	return c.attend(ctx), c.lost
+	c.beside(func() { c.roomOver <- r.Run(life) })
+	c.beside(func() { c.book.show.run(life) })
+	end := c.attend(ctx)
+	if end == endError && c.lost == nil {
+		c.lost = errors.New("the conversation ended as an error") // which its log tells
+	}
+	return end, c.lost
 }
 
 // attend is the call's one select: what happens in the room, and the clocks.
@@ -115,8 +116,11 @@ func (c *call) attend(ctx context.Context) turn.End {
 	for {
 		var over *turn.End
 		select {
-		case end := <-c.talked:
-			return end
+		case talk := <-c.talked:
+			if talk.err != nil {
+				return c.onBroken(talk.err)
+			}
+			return talk.end
 		case <-done:
 			done = nil
 			if errors.Is(context.Cause(ctx), dispatch.ErrTerminated) {
@@ -131,12 +135,16 @@ func (c *call) attend(ctx context.Context) turn.End {
 			over = c.onTermination()
 		case <-patience.C:
 			over = c.outOfPatience()
+		case err := <-c.broken:
+			over = new(c.onBroken(err))
 		case ev, ok := <-events:
-			if !ok {
-				events, over = nil, new(endError)
+			if ok {
+				over = c.onEvent(ctx, ev, patience)
 				break
 			}
-			over = c.onEvent(ctx, ev, patience)
+			if events = nil; !c.closed { // it ended without a word that it is closed
+				over = new(c.onBroken(cmp.Or(<-c.roomOver, errNoRoom)))
+			}
 		}
 		if over == nil {
 			continue
@@ -214,8 +222,7 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 		patience.Stop()
 		c.meet(ev.Caller)
 		if err := c.talk(ctx); err != nil {
-			c.book.Append(turn.Failure{Code: turn.CodeRoom, Message: err.Error()})
-			return new(endError)
+			return new(c.onBroken(err))
 		}
 		c.greet()
 	case room.CallerReturned:
@@ -251,12 +258,10 @@ func (c *call) onClosed(reason string) turn.End {
 	if c.gone {
 		return endOfGone(c.dialling())
 	}
-	end := endOfRoom(reason, c.caller != nil)
-	if end == endError {
-		c.lost = fmt.Errorf("lose room: %s", reason)
-		c.book.Append(turn.Failure{Code: turn.CodeRoom, Message: c.lost.Error()})
+	if end := endOfRoom(reason, c.caller != nil); end != endError {
+		return end
 	}
-	return end
+	return c.onBroken(fmt.Errorf("lose room: %s", reason))
 }
 
 // meet notes what is known of the caller now.
@@ -291,11 +296,15 @@ func (c *call) talk(ctx context.Context) error {
 	}
 	talk, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // attend ends it, with the reason
 	c.stopTalk, c.talking = stop, true
-	c.parts.Go(func() {
-		end := conversation.Run(talk, c.room.Audio(), c.messages)
+	c.beside(func() {
+		var over talkOver
+		over.err = crew.Guard(func() error {
+			over.end = conversation.Run(talk, c.room.Audio(), c.messages)
+			return nil
+		})
 		c.book.tally.dropped(conversation.Dropped())
 		c.worker.abandoned.Add(conversation.Abandoned())
-		c.talked <- end
+		c.talked <- over
 	})
 	return nil
 }

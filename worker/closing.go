@@ -3,32 +3,12 @@ package worker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"headstart/turn"
 )
-
-// leaveWithin bounds the end of what runs beside a call: media is gone within
-// 2 s of call.ended, and what is not by then is left behind.
-const leaveWithin = 2 * time.Second
-
-// awaitParts waits for the conversation, the room and the captions.
-func (c *call) awaitParts() error {
-	ended := make(chan struct{})
-	go func() { c.parts.Wait(); close(ended) }()
-	late := time.NewTimer(leaveWithin)
-	defer late.Stop()
-	select {
-	case <-ended:
-		return nil
-	case <-late.C:
-		c.worker.abandoned.Add(1)
-		return fmt.Errorf("parts of the call still run after %v", leaveWithin)
-	}
-}
 
 // finish closes the call: its end is logged, its status told, its room left,
 // its place given back, what it taught remembered, its summary written. The
@@ -66,7 +46,7 @@ func (c *call) leave(ctx context.Context, end turn.End) {
 	}
 	errs = append(errs, c.room.Leave())
 	c.book.show.close()
-	errs = append(errs, c.awaitParts())
+	errs = append(errs, c.awaitParts(), c.roomError())
 	if err := errors.Join(errs...); err != nil {
 		c.log.Warn("leave room", zap.Error(err))
 	}

@@ -26,7 +26,7 @@ func ringing(cfg *caller.Config) {
 // A callee is not reached: each way in which LiveKit's SIP service leaves.
 func TestACalleeWhoIsNotReached(t *testing.T) {
 	t.Parallel()
-	r := newReported(t, "callee", func(cfg *worker.Config) { cfg.Return = time.Second }, nil)
+	r := newReported(t, "callee", func(cfg *worker.Config, _ *[]worker.Served) { cfg.Return = time.Second }, nil)
 	for _, tt := range []struct {
 		room  string
 		leave func(*caller.Caller) error

@@ -42,17 +42,18 @@ func (h host) Run(ctx context.Context, a dispatch.Assignment) error {
 }
 
 // newReported starts a worker whose jobs are changed before it has them.
-func newReported(t *testing.T, name string, configure func(*worker.Config), change func(*reported, *dispatch.Assignment)) *reported {
+func newReported(t *testing.T, name string, configure func(*worker.Config, *[]worker.Served), change func(*reported, *dispatch.Assignment)) *reported {
 	t.Helper()
 	r := &reported{bench: &bench{t: t, server: devservertest.Start(t), name: name, served: make(chan error, 1)}}
 	r.tap = dispatchtest.NewTap(t, r.server.URL)
 	r.openLogs()
 	cfg := worker.Config{URL: r.server.URL, APIKey: r.server.APIKey, APISecret: r.server.APISecret, MaxCalls: 8, Region: "ES"}
+	agents := []worker.Served{r.clinic()}
 	if configure != nil {
-		configure(&cfg)
+		configure(&cfg, &agents)
 	}
 	var err error
-	if r.worker, err = worker.New(cfg, []worker.Served{r.clinic()}, r.book, zap.NewNop()); err != nil {
+	if r.worker, err = worker.New(cfg, agents, r.book, zap.NewNop()); err != nil {
 		t.Fatalf("new worker: %v", err)
 	}
 	h := host{r.worker, func(a *dispatch.Assignment) {

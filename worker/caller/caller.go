@@ -140,7 +140,7 @@ func Dial(ctx context.Context, config Config) (*Caller, error) {
 		return nil, err
 	}
 	c.sdk = lksdk.NewRoom(c.callbacks())
-	if err := stream.Tap(c.sdk, stream.Ears{Text: c.hearText}); err != nil {
+	if err := stream.Tap(c.sdk, stream.Ears{Text: c.hearText, Burst: func(err error) { c.mailbox.Put(burst{err}) }}); err != nil {
 		return nil, err
 	}
 	if err := c.sdk.JoinWithContextAndToken(ctx, config.URL, token); err != nil {

@@ -69,6 +69,9 @@ type heardTrack struct {
 	identity string
 }
 
+// burst is the note of a callback that panicked.
+type burst struct{ err error }
+
 // callbacks only write notes: some of them run while the SDK holds its locks.
 func (c *Caller) callbacks() *lksdk.RoomCallback {
 	put := c.mailbox.Put

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"headstart/turn/crew"
 	"headstart/worker/room/audio"
 	"headstart/worker/room/line"
 )
@@ -21,13 +22,14 @@ const unread = 4096
 
 // Run speaks and listens until the call is over: Hangup, the room is gone, or
 // ctx ends. It returns nil in the first two cases and the cause of ctx in the
-// third. Call it once.
+// third; and a panic of one of its goroutines as a *crew.Panic. Call it once.
 func (c *Caller) Run(ctx context.Context) error {
 	life, end := context.WithCancelCause(ctx)
 	group, life := errgroup.WithContext(life)
-	group.Go(func() error { audio.Pace(life, c.voice.step); return nil })
-	group.Go(func() error { c.outbox.Run(life); return nil })
-	err := c.loop(life, group)
+	beside := func(work func() error) { group.Go(func() error { return crew.Guard(work) }) }
+	beside(func() error { audio.Pace(life, c.voice.step); return nil })
+	beside(func() error { return c.outbox.Run(life) })
+	err := crew.Guard(func() error { return c.loop(life, beside) })
 	end(line.ErrLeft)
 	c.leave.Do(func() { close(c.left) })
 	err = errors.Join(err, c.disconnect(), line.Await(group.Wait))
@@ -36,7 +38,7 @@ func (c *Caller) Run(ctx context.Context) error {
 }
 
 // loop hands events on and starts the readers of tracks.
-func (c *Caller) loop(ctx context.Context, group *errgroup.Group) error {
+func (c *Caller) loop(ctx context.Context, beside func(func() error)) error {
 	tracks := map[string]*webrtc.TrackRemote{} // by the agent's identity
 	defer func() {
 		for _, track := range tracks {
@@ -64,7 +66,9 @@ func (c *Caller) loop(ctx context.Context, group *errgroup.Group) error {
 				case heardTrack:
 					line.StopReading(tracks[n.identity])
 					tracks[n.identity] = n.track
-					group.Go(func() error { return c.listen(n.track) })
+					beside(func() error { return c.listen(n.track) })
+				case burst:
+					return n.err
 				case Event:
 					pending = append(pending, n)
 				}

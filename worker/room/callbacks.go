@@ -30,12 +30,16 @@ type (
 		identity string
 		quality  livekit.ConnectionQuality
 	}
-	pressed      struct{ identity, digit string }
+	pressed struct {
+		identity string
+		packet   *livekit.SipDTMF
+	}
 	typed        struct{ identity, text string }
 	listened     struct{}
 	reconnecting struct{}
 	reconnected  struct{}
 	closed       struct{ reason livekit.DisconnectReason }
+	burst        struct{ err error } // a callback panicked
 )
 
 // callbacks only write notes: some of them run while the SDK holds its locks.
@@ -62,9 +66,7 @@ func (r *Room) callbacks() *lksdk.RoomCallback {
 			OnDataPacket: func(packet lksdk.DataPacket, from lksdk.DataReceiveParams) {
 				switch v := packet.(type) {
 				case *livekit.SipDTMF:
-					if key, ok := keyOf(v); ok {
-						put(pressed{from.SenderIdentity, key})
-					}
+					put(pressed{from.SenderIdentity, v})
 				case *livekit.ChatMessage:
 					put(typed{from.SenderIdentity, v.GetMessage()})
 				}

@@ -8,6 +8,7 @@ import (
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/worker/room/audio"
 )
 
@@ -140,3 +141,20 @@ func (w watched) Protect(on bool) {
 	default:
 	}
 }
+
+// Sabotages make a goroutine of a room panic, each another one. They are to be
+// done before Run; then the sabotage of the caller's audio needs a caller.
+var Sabotages = map[string]func(*Room){
+	"mouth":    func(r *Room) { r.mouth.send = func([]byte, int64) error { panic("bug") } },
+	"ear":      func(r *Room) { r.decoder = func() (audio.Decoder, error) { return bursting{}, nil } },
+	"reader":   func(r *Room) { r.tracks <- heardTrack{} },
+	"outbox":   func(r *Room) { r.outbox.Post(func() error { panic("bug") }, func(error) {}) },
+	"loop":     func(r *Room) { r.mailbox.Put(joined{}) },
+	"callback": func(r *Room) { r.mailbox.Put(burst{crew.Guard(func() error { panic("bug") })}) },
+}
+
+// bursting is a decoder that panics.
+type bursting struct{}
+
+func (bursting) Decode([]byte, []int16) (int, error)  { panic("bug") }
+func (bursting) Conceal([]byte, []int16) (int, error) { panic("bug") }

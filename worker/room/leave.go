@@ -32,7 +32,7 @@ func (r *Room) disconnect() error {
 
 // note counts what had to be left behind.
 func (r *Room) note(err error) error {
-	if err != nil {
+	if errors.Is(err, line.ErrStill) {
 		r.count.abandoned.Add(1)
 	}
 	return err

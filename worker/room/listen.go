@@ -6,7 +6,6 @@ import (
 
 	"github.com/pion/webrtc/v4"
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 
 	"headstart/worker/room/audio"
 	"headstart/worker/room/line"
@@ -37,7 +36,7 @@ type heardTrack struct {
 // before the track. Its loop alone reads and writes it.
 type listener struct {
 	room    *Room
-	group   *errgroup.Group
+	beside  func(func() error) // runs what ends with the listener
 	begin   time.Time
 	packets chan packet
 	ear     *audio.Ear
@@ -50,8 +49,8 @@ type listener struct {
 }
 
 // listen hears until ctx ends.
-func (r *Room) listen(ctx context.Context, group *errgroup.Group) error {
-	l := &listener{room: r, group: group, begin: time.Now(), packets: make(chan packet, waiting)}
+func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
+	l := &listener{room: r, beside: beside, begin: time.Now(), packets: make(chan packet, waiting)}
 	l.ear = audio.NewEar(l.give)
 	defer func() { line.StopReading(l.current) }()
 	ticker := time.NewTicker(audio.Frame)
@@ -98,7 +97,7 @@ func (l *listener) next(ctx context.Context, tick <-chan time.Time) error {
 
 // track lets the track before go and hears another.
 func (l *listener) track(t heardTrack) error {
-	decoder, err := audio.NewDecoder()
+	decoder, err := l.room.decoder()
 	if err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (l *listener) track(t heardTrack) error {
 	l.ear.Track(decoder)
 	l.before.hear(time.Since(l.begin), t.id, t.announced)
 	number := l.reader
-	l.group.Go(func() error { l.room.read(t.track, number, l.begin, l.packets); return nil })
+	l.beside(func() error { l.room.read(t.track, number, l.begin, l.packets); return nil })
 	return nil
 }
 
@@ -118,7 +117,7 @@ func (l *listener) packet(p packet) error {
 		return nil
 	}
 	if l.begun && p.ssrc != l.ssrc {
-		decoder, err := audio.NewDecoder()
+		decoder, err := l.room.decoder()
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,8 @@ package room
 import (
 	"sync/atomic"
 	"time"
+
+	"headstart/turn/crew"
 )
 
 // renewal remembers when the room's own connection was made anew. The SDK's
@@ -36,7 +38,11 @@ const sidWithin = 200 * time.Millisecond
 // It is empty when the server does not tell.
 func (r *Room) SID() string {
 	told := make(chan string, 1)
-	go func() { told <- r.sdk.SID() }() // until the server tells, or the room is left
+	go func() { // until the server tells, or the room is left
+		var sid string
+		_ = crew.Guard(func() error { sid = r.sdk.SID(); return nil }) // none is as good as a late one
+		told <- sid
+	}()
 	late := time.NewTimer(sidWithin)
 	defer late.Stop()
 	select {

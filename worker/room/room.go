@@ -14,7 +14,9 @@
 // and when Run has returned none of them lives, but for a write that hangs in the
 // SDK: it is abandoned after 2 s, and counted. A frame that nobody reads is
 // dropped and counted; an event never is. It fails by RoomClosed: whatever
-// breaks the connection for good ends Run.
+// breaks the connection for good ends Run. A panic on any of its goroutines, or in
+// what a callback does of ours, ends Run as an error; one of the SDK's own cannot
+// be caught.
 package room
 
 import (
@@ -101,11 +103,12 @@ type Room struct {
 	heard      chan []int16
 	events     chan Event
 
-	track  *line.Track
-	mouth  *mouth
-	caller atomic.Pointer[callerTrack] // written by the loop
-	speech speech
-	count  counts
+	track   *line.Track
+	mouth   *mouth
+	decoder func() (audio.Decoder, error)
+	caller  atomic.Pointer[callerTrack] // written by the loop
+	speech  speech
+	count   counts
 
 	renewal renewal // of the connection
 
@@ -138,11 +141,11 @@ func Join(ctx context.Context, config Config) (*Room, error) {
 		recordings: make(chan recorded, 4),
 		heard:      make(chan []int16, heardFrames), events: make(chan Event, 256), left: make(chan struct{}),
 	}
-	r.outbox = line.NewOutbox(r.left)
+	r.outbox, r.decoder = line.NewOutbox(r.left), audio.NewDecoder
 	r.mouth = newMouth(encoder, func(packet []byte, slot int64) error { return r.track.Send(packet, slot) }, &r.count)
 	r.speech.open = map[string]*segment{}
 	r.sdk = lksdk.NewRoom(r.callbacks())
-	if err := stream.Tap(r.sdk, stream.Ears{Text: r.hearText, Topic: recordingTopic, Recording: func(rec stream.Recording) { r.mailbox.Put(recorded{rec}) }}); err != nil {
+	if err := stream.Tap(r.sdk, stream.Ears{Text: r.hearText, Topic: recordingTopic, Recording: func(rec stream.Recording) { r.mailbox.Put(recorded{rec}) }, Burst: func(err error) { r.mailbox.Put(burst{err}) }}); err != nil {
 		return nil, err
 	}
 	if err := r.join(ctx); err != nil {

@@ -12,21 +12,24 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 
+	"headstart/turn/crew"
 	"headstart/worker/room/audio"
 	"headstart/worker/room/line"
 )
 
 // Run hears, speaks and tells events until the room is left, closes, or ctx
 // ends; then it leaves the room. It returns nil after Leave and after
-// RoomClosed, and the cause of ctx otherwise. Call it once.
+// RoomClosed, the panic (a *crew.Panic) of a goroutine of the room, and the cause
+// of ctx otherwise. Call it once.
 func (r *Room) Run(ctx context.Context) error {
 	life, end := context.WithCancelCause(ctx)
 	group, life := errgroup.WithContext(life)
-	group.Go(func() error { audio.Pace(life, r.mouth.step); return nil })
-	group.Go(func() error { r.outbox.Run(life); return nil })
-	group.Go(func() error { return r.listen(life, group) })
+	beside := func(work func() error) { group.Go(func() error { return crew.Guard(work) }) }
+	beside(func() error { audio.Pace(life, r.mouth.step); return nil })
+	beside(func() error { return r.outbox.Run(life) })
+	beside(func() error { return r.listen(life, beside) })
 
-	err := r.loop(life)
+	err := crew.Guard(func() error { return r.loop(life) })
 	end(ErrLeft)
 	r.leave.Do(func() { close(r.left) })
 	r.mouth.close()
@@ -131,8 +134,8 @@ func (l *loop) note(note any) {
 		l.grades[n.identity] = n.quality
 		l.room.mouth.protect(l.loses())
 	case pressed:
-		if l.link.linked(n.identity) {
-			l.tell(DTMF{Digit: n.digit})
+		if key, ok := keyOf(n.packet); ok && l.link.linked(n.identity) {
+			l.tell(DTMF{Digit: key})
 		}
 	case typed:
 		if l.link.linked(n.identity) {
@@ -147,6 +150,8 @@ func (l *loop) note(note any) {
 		l.link.reconnect()
 	case reconnected:
 		l.reconnected()
+	case burst:
+		_ = crew.Hand(n.err)
 	case closed:
 		l.tell(RoomClosed{Reason: n.reason.String()})
 		l.done = true

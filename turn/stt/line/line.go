@@ -17,11 +17,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/stt"
 )
 
@@ -86,16 +86,19 @@ type Line struct {
 // New makes a line.
 func New(vendor Vendor, log *zap.Logger) *Line { return &Line{vendor: vendor, log: log} }
 
+// errBurst is the cause that stops what listens when a part of it panicked.
+var errBurst = errors.New("panicked")
+
 // Listen does what turn.Recogniser asks of Recognise. It takes audio from the
 // channel as fast as it comes, whatever the network does, and calls hear from
 // the calling goroutine.
 func (l *Line) Listen(ctx context.Context, audio <-chan stt.Input, hear func(stt.Event)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	kept := newTape(l.vendor.Timing.KeepAudio)
-	var intake sync.WaitGroup
+	intake := crew.Crew{Stop: func() { cancel(errBurst) }}
 	defer intake.Wait()
 	defer cancel(nil)
-	intake.Go(func() { l.keep(ctx, cancel, audio, kept) })
+	intake.Do(func() { l.keep(ctx, cancel, audio, kept) })
 	return l.listen(ctx, kept, hear)
 }
 

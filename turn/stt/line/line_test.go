@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/stt"
 	"headstart/turn/stt/line"
 	"headstart/turn/stt/line/linetest"
@@ -143,5 +145,24 @@ func TestPanicOfTheListener(t *testing.T) {
 			}
 		}()
 		_ = line.New(vendor, zap.NewNop()).Listen(t.Context(), make(chan stt.Input), func(stt.Event) { panic("listener") })
+	})
+}
+
+// A panic of the goroutine that sends is the call's, too.
+func TestPanicOfTheSender(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var armed atomic.Bool
+		vendor, _ := serve(t, nil, func(ctx context.Context, _ int, conn *websocket.Conn) {
+			armed.Store(true)
+			untilEnd(ctx, conn)
+		})
+		vendor.HTTPClient = linetest.Bursting(vendor.HTTPClient, &armed)
+		err := crew.Guard(func() error {
+			return line.New(vendor, zap.NewNop()).Listen(t.Context(), make(chan stt.Input), func(stt.Event) {})
+		})
+		if crew.In(err) == nil {
+			t.Fatalf("listened until %v: the panic was lost", err)
+		}
 	})
 }

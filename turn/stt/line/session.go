@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/stt"
 )
 
@@ -67,12 +68,12 @@ func (s *session) run(ctx context.Context) error {
 // converse sends and reads at the same time, until reading ends.
 func (s *session) converse(ctx context.Context, conn *websocket.Conn, words Reader) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	var others sync.WaitGroup
+	others := crew.Crew{Stop: func() { cancel(errBurst) }}
 	defer others.Wait() // both, in this order, also when hear panics
 	defer cancel(nil)
 	var broken errorBox
 	run := func(do func(context.Context, *websocket.Conn) error) {
-		others.Go(func() {
+		others.Do(func() {
 			if err := do(ctx, conn); err != nil {
 				broken.put(err)
 				s.yield(ctx, err)

@@ -35,6 +35,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/tts"
 )
 
@@ -122,7 +123,7 @@ func (v *Voice) speak(ctx context.Context, link *link, text *script, play func(t
 // exchange runs one to its end, and keeps its connection if it may.
 func (v *Voice) exchange(ctx context.Context, x *exchange) {
 	defer close(x.audio)
-	x.err = x.run(ctx, v.log)
+	x.err = crew.Guard(func() error { return x.run(ctx, v.log) })
 	if x.clean {
 		v.pool.put(x.link)
 	} else {
@@ -133,6 +134,8 @@ func (v *Voice) exchange(ctx context.Context, x *exchange) {
 // finish ends the clauses once all of their audio was played.
 func (v *Voice) finish(ctx context.Context, x *exchange, play func(tts.Audio) error) error {
 	switch {
+	case crew.In(x.err) != nil:
+		return crew.Hand(x.err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case x.err != nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/stt/line/linetest"
 	"headstart/turn/tts"
 	"headstart/turn/tts/aura"
@@ -273,4 +275,24 @@ func TestValidate(t *testing.T) {
 	if !ok || len(joined.Unwrap()) != 5 {
 		t.Fatalf("validate: %v, want five complaints", err)
 	}
+}
+
+// A panic of the goroutine that writes is the call's.
+func TestPanicOfTheWriter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var armed atomic.Bool
+		_, v := voice(t, auratest.Options{}, func(cfg *aura.Config) {
+			cfg.HTTPClient = linetest.Bursting(cfg.HTTPClient, &armed)
+		})
+		silent := func(tts.Audio) error { return nil }
+		if err := v.Speak(t.Context(), feed("Hola."), silent); err != nil { // its connection is kept
+			t.Fatalf("speak: %v", err)
+		}
+		armed.Store(true)
+		err := crew.Guard(func() error { return v.Speak(t.Context(), feed("Buenos días."), silent) })
+		if crew.In(err) == nil {
+			t.Fatalf("spoke until %v: the panic was lost", err)
+		}
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/tts"
 )
 
@@ -58,16 +59,16 @@ func (x *exchange) run(ctx context.Context, log *zap.Logger) error {
 	var writing sync.WaitGroup
 	var unsent, err error
 	writing.Go(func() {
-		if unsent = x.write(ctx, held); unsent != nil {
+		if unsent = crew.Guard(func() error { return x.write(ctx, held) }); unsent != nil {
 			drop(unsent)
 		}
 	})
 	if <-x.begun {
-		err = x.read(ctx, held, log)
+		err = crew.Guard(func() error { return x.read(ctx, held, log) })
 	}
 	close(x.over)
 	writing.Wait()
-	if unsent != nil && (err == nil || errors.Is(err, net.ErrClosed)) {
+	if unsent != nil && (err == nil || crew.In(unsent) != nil || errors.Is(err, net.ErrClosed)) {
 		err = unsent // the writer's deadline closed the connection under the reader
 	}
 	x.clean = err == nil

@@ -13,12 +13,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/tts"
 )
 
@@ -131,15 +131,18 @@ type take struct {
 // minute of audio, so that a server is never held up by our pace.
 const ahead = 1024
 
+// errBurst is the cause that stops a voice of which a part panicked.
+var errBurst = errors.New("panicked")
+
 // Speak implements turn.Voice. While a clause plays, the next one is fetched.
 func (v *Voice) Speak(ctx context.Context, clauses <-chan string, play func(tts.Audio) error) error {
 	v.used.touch()
 	ctx, cancel := context.WithCancelCause(ctx)
-	var fetching sync.WaitGroup
+	fetching := crew.Crew{Stop: func() { cancel(errBurst) }}
 	defer fetching.Wait()
 	defer cancel(nil)
 	queue := make(chan *take) // without room: one clause plays, one is fetched
-	fetching.Go(func() {
+	fetching.Do(func() {
 		defer close(queue)
 		v.fetchAll(ctx, clauses, queue, &fetching)
 	})
@@ -155,7 +158,7 @@ func (v *Voice) Speak(ctx context.Context, clauses <-chan string, play func(tts.
 }
 
 // fetchAll starts the clauses as they come, each once the one before is playing.
-func (v *Voice) fetchAll(ctx context.Context, clauses <-chan string, queue chan<- *take, fetching *sync.WaitGroup) {
+func (v *Voice) fetchAll(ctx context.Context, clauses <-chan string, queue chan<- *take, fetching *crew.Crew) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -165,7 +168,7 @@ func (v *Voice) fetchAll(ctx context.Context, clauses <-chan string, queue chan<
 				return
 			}
 			next := &take{audio: make(chan []int16, ahead)}
-			fetching.Go(func() {
+			fetching.Do(func() {
 				defer close(next.audio)
 				next.err = v.fetchClause(ctx, text, next.audio)
 			})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
+	"headstart/turn/crew"
 	"headstart/turn/llm/openai/openaitest"
 	"headstart/turn/tts"
 	"headstart/turn/tts/speech"
@@ -302,5 +303,22 @@ func TestConfigComplaints(t *testing.T) {
 	want := "model is empty\nvoice is empty\nbase url \"x\" is no http url\nspeed 9 is not in 0.25 to 4\nrate 1 is not in 8000 to 48000\na deadline is negative"
 	if err == nil || err.Error() != want {
 		t.Fatalf("got %v, want %s", err, want)
+	}
+}
+
+// bursting is a connection that panics.
+type bursting struct{}
+
+func (bursting) RoundTrip(*http.Request) (*http.Response, error) { panic("bug") }
+
+// A panic of the goroutine that fetches is the call's.
+func TestPanicOfTheFetcher(t *testing.T) {
+	t.Parallel()
+	v := voice(t, speech.Config{Transport: bursting{}})
+	err := crew.Guard(func() error {
+		return v.Speak(t.Context(), feed("Buenos días.", "Adiós."), func(tts.Audio) error { return nil })
+	})
+	if crew.In(err) == nil {
+		t.Fatalf("spoke until %v: the panic was lost", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/pion/webrtc/v4"
 	"github.com/pion/webrtc/v4/pkg/media"
 
+	"headstart/turn/crew"
 	"headstart/worker/room/audio"
 )
 
@@ -28,6 +29,9 @@ var Silent = []byte{0xf8, 0xff, 0xfe}
 
 // ErrLeft says that the room was left before what was asked could be done.
 var ErrLeft = errors.New("the room was left")
+
+// ErrStill marks what had to be left behind.
+var ErrStill = errors.New("it did not end in time")
 
 // Track is a published microphone.
 type Track struct {
@@ -48,11 +52,12 @@ func Publish(ctx context.Context, room *lksdk.Room, name string) (*Track, error)
 	var publication *lksdk.LocalTrackPublication
 	done := make(chan error, 1)
 	go func() {
-		var err error
-		publication, err = room.LocalParticipant.PublishTrack(track, &lksdk.TrackPublicationOptions{
-			Name: name, Source: livekit.TrackSource_MICROPHONE,
+		done <- crew.Guard(func() (err error) {
+			publication, err = room.LocalParticipant.PublishTrack(track, &lksdk.TrackPublicationOptions{
+				Name: name, Source: livekit.TrackSource_MICROPHONE,
+			})
+			return err
 		})
-		done <- err
 	}()
 	select {
 	case <-ctx.Done():
@@ -94,17 +99,20 @@ func Leave(room *lksdk.Room) error {
 // LeaveAs is Leave with a reason that the server is told, and passes on when it
 // is one that clients may have.
 func LeaveAs(room *lksdk.Room, reason livekit.DisconnectReason) error {
-	gone := make(chan struct{})
-	go func() { defer close(gone); room.DisconnectWithReason(reason) }()
+	gone := make(chan error, 1)
+	go func() { gone <- crew.Guard(func() error { room.DisconnectWithReason(reason); return nil }) }()
 	deadline := time.NewTimer(Write)
 	defer deadline.Stop()
 	select {
-	case <-gone:
+	case err := <-gone:
+		if err != nil {
+			return fmt.Errorf("leave room: %w", err)
+		}
 	case <-deadline.C:
-		return fmt.Errorf("leave room: still connected after %v", Write)
+		return fmt.Errorf("leave room: %w: still connected after %v", ErrStill, Write)
 	}
 	if !settled(room.LocalParticipant, deadline.C) {
-		return fmt.Errorf("leave room: its connections are still open after %v", Write)
+		return fmt.Errorf("leave room: %w: its connections are still open after %v", ErrStill, Write)
 	}
 	return nil
 }
@@ -130,13 +138,13 @@ func shut(p *webrtc.PeerConnection) bool {
 // Await waits for loops that were told to end: 2 s at most.
 func Await(end func() error) error {
 	ended := make(chan error, 1)
-	go func() { ended <- end() }()
+	go func() { ended <- crew.Guard(end) }()
 	deadline := time.NewTimer(Write)
 	defer deadline.Stop()
 	select {
 	case err := <-ended:
 		return err
 	case <-deadline.C:
-		return fmt.Errorf("end loops: they still run after %v", Write)
+		return fmt.Errorf("end loops: %w: they still run after %v", ErrStill, Write)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"headstart/turn/crew"
 )
 
 // ErrFull says that a letter was not even begun, because those before it wait.
@@ -38,18 +40,23 @@ func NewOutbox(closed <-chan struct{}) *Outbox {
 func (o *Outbox) Abandoned() int64 { return o.abandoned.Load() }
 
 // Run sends until ctx ends, and the write that is on its way has ended or been
-// abandoned.
-func (o *Outbox) Run(ctx context.Context) {
+// abandoned. A write that panicked ends it, too, and is its error.
+func (o *Outbox) Run(ctx context.Context) error {
 	deadline := time.NewTimer(Write)
 	defer deadline.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case l := <-o.letters:
-			if l.awaited() {
-				deadline.Reset(Write)
-				l.after(o.send(l.send, deadline.C))
+			if !l.awaited() {
+				break
+			}
+			deadline.Reset(Write)
+			err := o.send(l.send, deadline.C)
+			l.after(err)
+			if crew.In(err) != nil {
+				return err
 			}
 		}
 	}
@@ -59,7 +66,7 @@ func (o *Outbox) Run(ctx context.Context) {
 // nothing ends one that hangs.
 func (o *Outbox) send(send func() error, deadline <-chan time.Time) error {
 	sent := make(chan error, 1)
-	go func() { sent <- send() }()
+	go func() { sent <- crew.Guard(send) }()
 	select {
 	case err := <-sent:
 		return err

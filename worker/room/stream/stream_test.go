@@ -12,6 +12,7 @@ import (
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"go.uber.org/goleak"
 
+	"headstart/turn/crew"
 	"headstart/worker/room/stream"
 )
 
@@ -108,5 +109,32 @@ func TestTapFindsTheSDKAsItKnowsIt(t *testing.T) {
 	room := lksdk.NewRoom(lksdk.NewRoomCallback())
 	if err := stream.Tap(room, stream.Ears{}); err != nil {
 		t.Fatalf("tap: %v", err)
+	}
+}
+
+// A panic while a stream is heard is on a goroutine of the SDK's: it must go no
+// further than the tap.
+func TestATapKeepsAPanicFromTheSDK(t *testing.T) {
+	t.Parallel()
+	var told []error
+	handler, err := stream.Tapped(lksdk.NewRoom(&lksdk.RoomCallback{}), stream.Ears{
+		Text:  func(stream.Update) { panic("bug") },
+		Burst: func(err error) { told = append(told, err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range (stream.Text{ID: stream.NewID(), Topic: "lk.chat"}).Whole("hola") {
+		switch v := p.ToProto().Value.(type) {
+		case *livekit.DataPacket_StreamHeader:
+			handler.OnStreamHeader(v.StreamHeader, "ana")
+		case *livekit.DataPacket_StreamChunk:
+			handler.OnStreamChunk(v.StreamChunk)
+		case *livekit.DataPacket_StreamTrailer:
+			handler.OnStreamTrailer(v.StreamTrailer)
+		}
+	}
+	if len(told) != 3 || crew.In(told[0]) == nil {
+		t.Fatalf("told %v", told)
 	}
 }

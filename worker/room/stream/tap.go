@@ -8,6 +8,8 @@ import (
 
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
+
+	"headstart/turn/crew"
 )
 
 // ErrLayout says that the SDK no longer looks as Tap knows it.
@@ -18,6 +20,7 @@ type Ears struct {
 	Text      func(Update)    // every update of every text stream
 	Topic     string          // of the byte streams that are heard, if any
 	Recording func(Recording) // every complete byte stream of that topic
+	Burst     func(error)     // a panic while a stream was heard; nil is for who does not want to know
 }
 
 // Tap gives the streams that reach room to ears. Call it before the room joins.
@@ -55,26 +58,35 @@ type tapped struct {
 
 // OnStreamHeader stands before the SDK's own.
 func (t *tapped) OnStreamHeader(h *livekit.DataStream_Header, identity string) {
+	t.hear(func() {
+		t.text(t.texts.Header(h, identity))
+		t.recording(t.bytes.Header(h, identity))
+	})
+}
+
+// hear keeps a panic from the SDK's goroutine, on which nobody would catch it.
+func (t *tapped) hear(packet func()) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	t.text(t.texts.Header(h, identity))
-	t.recording(t.bytes.Header(h, identity))
+	if err := crew.Guard(func() error { packet(); return nil }); err != nil && t.ears.Burst != nil {
+		t.ears.Burst(err)
+	}
 }
 
 // OnStreamChunk stands before the SDK's own.
 func (t *tapped) OnStreamChunk(c *livekit.DataStream_Chunk) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.text(t.texts.Chunk(c))
-	t.bytes.Chunk(c)
+	t.hear(func() {
+		t.text(t.texts.Chunk(c))
+		t.bytes.Chunk(c)
+	})
 }
 
 // OnStreamTrailer stands before the SDK's own.
 func (t *tapped) OnStreamTrailer(trailer *livekit.DataStream_Trailer) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.text(t.texts.Trailer(trailer))
-	t.recording(t.bytes.Trailer(trailer))
+	t.hear(func() {
+		t.text(t.texts.Trailer(trailer))
+		t.recording(t.bytes.Trailer(trailer))
+	})
 }
 
 func (t *tapped) text(u Update, ok bool) {

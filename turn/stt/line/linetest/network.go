@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -57,4 +58,28 @@ func Serve(t *testing.T, handler http.Handler) *http.Client {
 		serving.Wait()
 	})
 	return &http.Client{Transport: &http.Transport{DialContext: w.dial, DisableKeepAlives: true}}
+}
+
+// Bursting makes a client of Serve's whose connections panic as soon as armed is
+// set and something is written.
+func Bursting(client *http.Client, armed *atomic.Bool) *http.Client {
+	transport := client.Transport.(*http.Transport).Clone()
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return burstingConn{conn, armed}, err
+	}
+	return &http.Client{Transport: transport}
+}
+
+type burstingConn struct {
+	net.Conn
+	armed *atomic.Bool
+}
+
+func (c burstingConn) Write(b []byte) (int, error) {
+	if c.armed.Load() {
+		panic("bug")
+	}
+	return c.Conn.Write(b)
 }
