@@ -127,7 +127,7 @@ func (b *base) become(other knowledge.Base) (changed bool, err error) {
 
 // Remove implements knowledge.Writer.
 func (db *DB) Remove(ctx context.Context, org, name string) error {
-	err := db.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err := db.writeMuch(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		b, err := baseOf(ctx, tx, lockBase, clean(org), clean(name))
 		if err != nil {
 			return err

@@ -31,12 +31,12 @@ func (db *DB) Erase(ctx context.Context, e calllog.Erasure) (calllog.Erased, err
 	if e.Contact == "" {
 		return gone, errors.New("erase contact: nobody is named")
 	}
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) (err error) {
+	err := db.writeMuch(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		gone, err = erase(ctx, tx, e)
 		return err
 	})
 	if err != nil {
-		return calllog.Erased{}, fmt.Errorf("erase contact: %w", cause(ctx, err))
+		return calllog.Erased{}, fmt.Errorf("erase contact: %w", err)
 	}
 	return gone, nil
 }

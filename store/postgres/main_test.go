@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -23,7 +24,7 @@ func migrated(t testing.TB) string {
 
 func open(t testing.TB, url string) *postgres.DB {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url, Patience: 5 * time.Minute})
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

@@ -85,7 +85,7 @@ func (db *DB) Replace(ctx context.Context, org, name string, c knowledge.Change)
 	if err := checkChange(c); err != nil {
 		return knowledge.Base{}, fmt.Errorf("change base %s: %w", name, err)
 	}
-	err := db.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+	err := db.writeMuch(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if after, err = baseOf(ctx, tx, lockBase, clean(org), clean(name)); err != nil {
 			return err
 		}
@@ -150,7 +150,10 @@ func replace(ctx context.Context, tx pgx.Tx, b *base, c knowledge.Change) error 
 	if err := putFiles(ctx, tx, b.Base, c.Put); err != nil {
 		return err
 	}
-	return reindex(ctx, tx, *b, paths, c.Put)
+	if b.indexed == "" {
+		return nil
+	}
+	return reindex(ctx, tx, *b, b.table(), paths)
 }
 
 func putFiles(ctx context.Context, tx pgx.Tx, b knowledge.Base, cuts []knowledge.Cut) error {

@@ -44,7 +44,8 @@ type Config struct {
 	// A pooler between must keep sessions apart: they listen, and have settings.
 	URL string
 	// Patience is what an operation may take that reads or writes little; 0 is
-	// DefaultPatience. Bases are read and indexed under their caller's clock alone.
+	// DefaultPatience. Bases are read, changed and indexed, and contacts erased, under
+	// their caller's clock alone.
 	Patience time.Duration
 }
 
@@ -52,6 +53,7 @@ type Config struct {
 type DB struct {
 	pool     *pgxpool.Pool
 	patience time.Duration
+	tables   tables
 }
 
 // Open prepares connections to a database, and makes none yet: a database that
@@ -98,6 +100,11 @@ func parse(url string) (*pgxpool.Config, error) {
 	}
 	return cfg, nil
 }
+
+// settings are those of a connection: the graph of vectors goes on until it has
+// as many as are asked for, in their order, and looks at more than it returns, for
+// the sake of what it would miss.
+const settings = `SET hnsw.iterative_scan = strict_order; SET hnsw.ef_search = 200`
 
 // prepare gives a connection its settings.
 func prepare(ctx context.Context, conn *pgx.Conn) error {
@@ -154,6 +161,12 @@ func (db *DB) transact(ctx context.Context, options pgx.TxOptions, do func(conte
 	ctx, cancel := db.within(ctx)
 	defer cancel()
 	err := pgx.BeginTxFunc(ctx, db.pool, options, func(tx pgx.Tx) error { return do(ctx, tx) })
+	return cause(ctx, err)
+}
+
+// writeMuch is write under the caller's clock alone.
+func (db *DB) writeMuch(ctx context.Context, do func(context.Context, pgx.Tx) error) error {
+	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error { return do(ctx, tx) })
 	return cause(ctx, err)
 }
 

@@ -122,7 +122,7 @@ func scanText(row pgx.CollectableRow) (knowledge.Text, error) {
 // it: it is made anew by Index.
 func (db *DB) Adopt(ctx context.Context, name string, s knowledge.Space) (knowledge.Base, error) {
 	var after base
-	err := db.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+	err := db.writeMuch(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if after, err = baseOf(ctx, tx, lockBase, clean(s.Org), clean(name)); err != nil {
 			return err
 		}

@@ -1,0 +1,36 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"headstart/retrieval"
+)
+
+// ExplainLarge runs a search of a base and returns its plan as it was executed.
+func (db *DB) ExplainLarge(ctx context.Context, q retrieval.LargeQuery) ([]string, error) {
+	b, err := baseOf(ctx, db.pool, selectBase, q.Org, q.Base)
+	if err != nil {
+		return nil, err
+	}
+	s, err := statementOf(b, q)
+	if err != nil {
+		return nil, err
+	}
+	return gather(ctx, db.pool, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "+s.text, s.args, pgx.RowTo[string])
+}
+
+// DropTextSearch takes pg_textsearch out of a database.
+func (db *DB) DropTextSearch(ctx context.Context) error {
+	_, err := db.pool.Exec(ctx, `DROP EXTENSION pg_textsearch`)
+	return err
+}
+
+// Spell is spell.
+func Spell(terms []string) string { return spell(terms) }
+
+// Lexemes is what the parser makes of a text.
+func (db *DB) Lexemes(ctx context.Context, text string) ([]string, error) {
+	return gather(ctx, db.pool, `SELECT unnest(tsvector_to_array(to_tsvector('simple', $1)))`, []any{text}, pgx.RowTo[string])
+}
