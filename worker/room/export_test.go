@@ -95,7 +95,7 @@ func NewListener() (Listener, error) {
 	if err != nil {
 		return Listener{}, err
 	}
-	l := &listener{room: &Room{log: zap.NewNop(), heard: make(chan []int16, heardFrames)}}
+	l := &listener{room: &Room{log: zap.NewNop(), decoder: audio.NewDecoder, heard: make(chan []int16, heardFrames)}}
 	l.ear = audio.NewEar(l.give)
 	l.ear.Track(decoder)
 	return Listener{l}, nil
