@@ -44,6 +44,10 @@ type Tool struct {
 type Request struct {
 	Messages []Message
 	Tools    []Tool
+	// Schema is the JSON Schema that the answer must have; nil is free text.
+	Schema json.RawMessage
+	// Temperature is of this request alone; nil is the adapter's own.
+	Temperature *float64
 }
 
 // Usage counts tokens, as the provider billed them. Zero when it did not say.

@@ -18,6 +18,14 @@ func (m *Model) params(req llm.Request) openai.ChatCompletionNewParams {
 	if m.cfg.Temperature != nil {
 		p.Temperature = param.NewOpt(*m.cfg.Temperature)
 	}
+	if req.Temperature != nil {
+		p.Temperature = param.NewOpt(*req.Temperature)
+	}
+	if req.Schema != nil {
+		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
+			Name: "answer", Schema: req.Schema, Strict: param.NewOpt(true),
+		}}
+	}
 	for _, message := range req.Messages {
 		p.Messages = append(p.Messages, messageParam(message))
 	}
