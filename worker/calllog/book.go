@@ -34,6 +34,9 @@ type Book struct {
 	// turnOf rotates who comes first in a batch; the shipper's alone.
 	turnOf int
 
+	// shipping is held by the batch that is on its way, and by an erasure.
+	shipping sync.Mutex
+
 	// mu guards the logs. A log's own mu may be taken while it is held, never
 	// the other way round.
 	mu   sync.Mutex

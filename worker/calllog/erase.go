@@ -93,8 +93,9 @@ func wipe(value any, reason bool) any {
 }
 
 func wipeField(name string, value any, reason bool) any {
+	_, nested := value.(map[string]any)
 	switch {
-	case value == nil, structural[name], reason && name == "reason":
+	case value == nil, structural[name] && !nested, reason && name == "reason" && !nested:
 		return value
 	case opaque[name]:
 		return Gone

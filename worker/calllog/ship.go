@@ -103,6 +103,8 @@ type parcel struct {
 // round sends one batch of all logs that have something, and reports whether
 // there may be more at once.
 func (b *Book) round(ctx context.Context) (bool, error) {
+	b.shipping.Lock()
+	defer b.shipping.Unlock()
 	parcels, full, err := b.collect(ctx)
 	var orgs []string
 	byOrg := map[string][]parcel{}
