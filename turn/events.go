@@ -144,8 +144,8 @@ type MemoryOps struct {
 	WaitedMS float64       `json:"waited_ms,omitempty"`
 	// Changes are what a remember does to the facts: with Facts enough to do it
 	// again. Refused are the facts that it did not keep, and why.
-	Changes []MemoryChange  `json:"changes,omitempty"`
-	Refused []MemoryRefusal `json:"refused,omitempty"`
+	Changes []MemoryChange   `json:"changes,omitempty"`
+	Refused []memory.Refusal `json:"refused,omitempty"`
 }
 
 // MemoryChange is one change of a contact's facts.
@@ -156,12 +156,6 @@ type MemoryChange struct {
 	Confidence float64 `json:"confidence,omitempty"` // 0 to 1
 	Quote      string  `json:"quote,omitempty"`      // the caller's words that support it
 	Turn       string  `json:"turn,omitempty"`       // in which they were said
-}
-
-// MemoryRefusal is a fact that a model proposed and that was not kept.
-type MemoryRefusal struct {
-	Text   string `json:"text"`
-	Reason string `json:"reason"`
 }
 
 // MetricsTurn measures one answered turn, in milliseconds on the monotonic

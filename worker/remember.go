@@ -13,7 +13,6 @@ import (
 
 	"headstart/memory"
 	"headstart/turn"
-	"headstart/worker/calllog"
 )
 
 // defaultRememberBudget is what a hang-up may cost until its call is sealed.
@@ -22,34 +21,10 @@ const defaultRememberBudget = 8 * time.Second
 // pageOfTurns is how many entries of a log are read at once.
 const pageOfTurns = 1000
 
-// Lesson is a call that is over, as its log has it: what may be learned from it.
-type Lesson struct {
-	Org, Contact, Call string
-	At                 time.Time // when what it teaches begins
-	Turns              []Spoken  // in order
-	Held               []memory.Held
-	Policy             memory.Policy
-	Tools              []string // that the agent has: no fact may name one
-	Prompt             string   // of the agent: no fact may quote it
-	Language           string
-}
-
-// Spoken is one thing that was said in a call.
-type Spoken struct {
-	ID    string // the turn's
-	Agent bool   // by the agent; else by the caller, as it was heard
-	Text  string
-}
-
-// Learned is what a lesson came to.
-type Learned struct {
-	Changes []memory.Change
-	Refused []turn.MemoryRefusal // proposed and not kept
-}
-
-// Learner finds out what a call taught. It returns when ctx ends, with an error.
+// Learner finds out what a call taught, as memory.Learn does with a model and an
+// embedder. It returns when ctx ends, with an error.
 type Learner interface {
-	Learn(ctx context.Context, l Lesson) (Learned, error)
+	Learn(ctx context.Context, l memory.Lesson) (memory.Learned, error)
 }
 
 // notes is a call's log, as far as remembering needs it.
@@ -67,17 +42,16 @@ func (w *Worker) rememberCall(ctx context.Context, served Served, call string, l
 	began := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.RememberBudget, fmt.Errorf("not remembered within %v", w.cfg.RememberBudget))
 	defer cancel()
-	lesson, learned, err := w.learnWithin(ctx, served, call)
+	learned, err := w.learnWithin(ctx, served, call)
 	if errors.Is(err, errNothingToLearn) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	writing := memory.Writing{Org: w.cfg.Org, Contact: lesson.Contact, Call: call, At: lesson.At, Changes: learned.Changes}
-	ops := turn.Remembered(writing)
+	ops := turn.Remembered(learned.Writing)
 	ops.Refused, ops.TookMS = learned.Refused, float64(time.Since(began).Microseconds())/1000
-	log.Remember(ops, writing)
+	log.Remember(ops, learned.Writing)
 	return nil
 }
 
@@ -96,10 +70,9 @@ func (w *Worker) rememberOrSay(ctx context.Context, served Served, call string, 
 func (s Served) remembers() bool { return s.Agent.Remembers() && s.Learner != nil }
 
 // learnWithin is learn, left behind when it does not return with its context.
-func (w *Worker) learnWithin(ctx context.Context, served Served, call string) (lesson Lesson, learned Learned, err error) {
+func (w *Worker) learnWithin(ctx context.Context, served Served, call string) (memory.Learned, error) {
 	type outcome struct {
-		lesson  Lesson
-		learned Learned
+		learned memory.Learned
 		err     error
 	}
 	outcomes := make(chan outcome, 1)
@@ -112,22 +85,22 @@ func (w *Worker) learnWithin(ctx context.Context, served Served, call string) (l
 			}
 			outcomes <- o
 		}()
-		o.lesson, o.learned, o.err = w.learn(ctx, served, call)
+		o.learned, o.err = w.learn(ctx, served, call)
 	}()
 	select {
 	case o := <-outcomes:
-		return o.lesson, o.learned, o.err
+		return o.learned, o.err
 	case <-ctx.Done():
 	}
 	select {
 	case o := <-outcomes: // both in the same instant, or it heeds its context
 		if o.err == nil {
-			return o.lesson, o.learned, nil
+			return o.learned, nil
 		}
 	case <-time.After(leaveBehind):
 		w.abandoned.Add(1)
 	}
-	return lesson, learned, context.Cause(ctx)
+	return memory.Learned{}, context.Cause(ctx)
 }
 
 // leaveBehind is how long somebody may take to notice that its context ended.
@@ -135,53 +108,51 @@ const leaveBehind = 100 * time.Millisecond
 
 // learn asks what a call taught, unless nobody was on the line, nobody said a
 // word, or the org may keep no more.
-func (w *Worker) learn(ctx context.Context, served Served, call string) (Lesson, Learned, error) {
+func (w *Worker) learn(ctx context.Context, served Served, call string) (memory.Learned, error) {
 	lesson, err := w.lesson(ctx, served, call)
 	if err != nil {
-		return lesson, Learned{}, err
+		return memory.Learned{}, err
 	}
-	full, err := w.memoryFull(ctx, served.Agent.Name, call)
-	if err != nil || full {
-		return lesson, Learned{}, err
+	if lesson.Room, err = w.memoryRoom(ctx, served.Agent.Name, call); err != nil {
+		return memory.Learned{}, err
 	}
-	if lesson.Held, err = w.cfg.Facts.Current(ctx, w.cfg.Org, lesson.Contact); err != nil {
-		return lesson, Learned{}, fmt.Errorf("read what is held: %w", err)
+	if lesson.Current, err = w.cfg.Facts.Current(ctx, w.cfg.Org, lesson.Contact); err != nil {
+		return memory.Learned{}, fmt.Errorf("read what is held: %w", err)
 	}
 	learned, err := served.Learner.Learn(ctx, lesson)
 	if err != nil {
-		return lesson, Learned{}, fmt.Errorf("learn from the call: %w", err)
+		return memory.Learned{}, fmt.Errorf("learn from the call: %w", err)
 	}
-	return lesson, learned, nil
+	return learned, nil
 }
 
 // lesson reads the call back from its log.
-func (w *Worker) lesson(ctx context.Context, served Served, call string) (Lesson, error) {
-	lesson := Lesson{
+func (w *Worker) lesson(ctx context.Context, served Served, call string) (memory.Lesson, error) {
+	lesson := memory.Lesson{
 		Org: w.cfg.Org, Call: call, At: time.UnixMicro(time.Now().UnixMicro()), Policy: *served.Agent.Memory,
 		Tools: served.Agent.tools(), Prompt: served.Agent.prompt(), Language: served.Agent.Language,
 	}
-	heard := false
 	for after := int64(0); ; {
 		page, err := w.book.Read(ctx, call, after, pageOfTurns)
 		if err != nil {
 			return lesson, fmt.Errorf("read the call back: %w", err)
 		}
 		for _, entry := range page.Entries {
-			heard = lesson.take(entry) || heard
+			takeEntry(&lesson, entry)
 			after = entry.Seq
 		}
 		if len(page.Entries) < pageOfTurns {
 			break
 		}
 	}
-	if lesson.Contact == "" || !heard {
+	if lesson.Contact == "" || lesson.Empty() {
 		return lesson, errNothingToLearn
 	}
 	return lesson, nil
 }
 
-// take adds what an entry says, and tells whether it is the caller's words.
-func (l *Lesson) take(entry turn.Entry) (callers bool) {
+// takeEntry adds what an entry says to a lesson. Keys are no words.
+func takeEntry(l *memory.Lesson, entry turn.Entry) {
 	switch entry.Type {
 	case turn.CallStarted{}.EventType():
 		if started, ok := payload[turn.CallStarted](entry); ok && started.Contact != nil {
@@ -189,18 +160,16 @@ func (l *Lesson) take(entry turn.Entry) (callers bool) {
 		}
 	case turn.TurnUser{}.EventType():
 		user, ok := payload[turn.TurnUser](entry)
-		if !ok || user.Medium == "dtmf" || user.Text == calllog.Gone {
-			return false
+		if !ok || user.Medium == "dtmf" {
+			return
 		}
-		l.Turns = slices.DeleteFunc(l.Turns, func(s Spoken) bool { return user.Supersedes != "" && s.ID == string(user.Supersedes) })
-		l.Turns = append(l.Turns, Spoken{ID: string(user.SpeechID), Text: user.Text})
-		return user.Text != ""
+		l.Turns = slices.DeleteFunc(l.Turns, func(s memory.Said) bool { return user.Supersedes != "" && s.Turn == string(user.Supersedes) })
+		l.Turns = append(l.Turns, memory.Said{Turn: string(user.SpeechID), Text: user.Text})
 	case turn.TurnAgent{}.EventType():
 		if agent, ok := payload[turn.TurnAgent](entry); ok && agent.Text != "" {
-			l.Turns = append(l.Turns, Spoken{ID: string(agent.SpeechID), Agent: true, Text: agent.Text})
+			l.Turns = append(l.Turns, memory.Said{Turn: string(agent.SpeechID), Agent: true, Text: agent.Text})
 		}
 	}
-	return false
 }
 
 // payload reads an entry of a known type; one of another shape is none.
@@ -210,26 +179,26 @@ func payload[E turn.Event](entry turn.Entry) (E, bool) {
 	return ev, err == nil
 }
 
-// memoryFull tells whether the org may keep no more facts. Then no model is
-// asked, and the agent's own log says why.
-func (w *Worker) memoryFull(ctx context.Context, agent, call string) (bool, error) {
+// memoryRoom is how many facts more the org may hold; nil is any number. Where
+// there is no room no model is asked, and the agent's own log says why.
+func (w *Worker) memoryRoom(ctx context.Context, agent, call string) (*int, error) {
 	if w.cfg.MemoryQuota == nil {
-		return false, nil
+		return nil, nil
 	}
 	most, err := w.cfg.MemoryQuota(ctx, w.cfg.Org)
 	if err != nil || most == nil {
-		return false, err
+		return nil, err
 	}
 	holds, err := w.cfg.Facts.Count(ctx, w.cfg.Org)
 	if err != nil || holds < *most {
-		return false, err
+		return new(*most - holds), err
 	}
 	log, err := w.book.BeginAgent(ctx, agent)
 	if err != nil {
-		return false, fmt.Errorf("tell that the memory is full: %w", err)
+		return nil, fmt.Errorf("tell that the memory is full: %w", err)
 	}
 	log.Append(turn.CreditsExhausted{Quota: "memory_facts", Limit: *most, Holds: holds, CallID: call})
-	return true, nil
+	return new(0), nil
 }
 
 // rememberLeft remembers the calls that a dead worker left before it could, one

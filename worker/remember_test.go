@@ -49,20 +49,26 @@ func (s shelf) Count(context.Context, string) (int, error) {
 }
 
 // learner is a script of what calls teach.
-type learner func(ctx context.Context, l worker.Lesson) (worker.Learned, error)
+type learner func(ctx context.Context, l memory.Lesson) (memory.Learned, error)
 
-func (f learner) Learn(ctx context.Context, l worker.Lesson) (worker.Learned, error) {
+func (f learner) Learn(ctx context.Context, l memory.Lesson) (memory.Learned, error) {
 	return f(ctx, l)
 }
 
 // teaches is a learner of one fact: that the caller said their last words.
-func teaches(_ context.Context, l worker.Lesson) (worker.Learned, error) {
+func teaches(_ context.Context, l memory.Lesson) (memory.Learned, error) {
+	if l.Empty() {
+		return memory.Learned{Writing: memory.Writing{Org: l.Org, Contact: l.Contact, Call: l.Call, At: l.At}}, nil
+	}
 	last := l.Turns[len(l.Turns)-1]
 	fact := memory.Held{
 		Fact: memory.Fact{ID: memory.FactID(l.Org, l.Contact, l.Call, 0), Text: last.Text, Category: l.Policy.Remember[0], Source: l.Call, Since: l.At},
-		Org:  l.Org, Contact: l.Contact, Turn: last.ID, Vector: []float32{1},
+		Org:  l.Org, Contact: l.Contact, Turn: last.Turn, Vector: []float32{1},
 	}
-	return worker.Learned{Changes: []memory.Change{{Op: memory.Add, Fact: fact}}, Refused: []turn.MemoryRefusal{{Text: "x", Reason: "forget list"}}}, nil
+	return memory.Learned{
+		Writing: memory.Writing{Org: l.Org, Contact: l.Contact, Call: l.Call, At: l.At, Changes: []memory.Change{{Op: memory.Add, Fact: fact}}},
+		Refused: []memory.Refusal{{Op: memory.Add, Text: "x", Reason: memory.BecauseForget}},
+	}, nil
 }
 
 // stage is a worker that reaches no room, and its logs.
@@ -136,9 +142,9 @@ var talked = []turn.Event{
 func TestWhatACallTaughtIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var lesson worker.Lesson
+		var lesson memory.Lesson
 		s := newStage(t, t.TempDir(), &calllogtest.Store{}, func(_ *worker.Config, served *worker.Served) {
-			served.Learner = learner(func(ctx context.Context, l worker.Lesson) (worker.Learned, error) {
+			served.Learner = learner(func(ctx context.Context, l memory.Lesson) (memory.Learned, error) {
 				lesson = l
 				time.Sleep(1500 * time.Millisecond)
 				return teaches(ctx, l)
@@ -148,7 +154,7 @@ func TestWhatACallTaughtIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.shipAll()
-		want := []worker.Spoken{{ID: "speech-1", Agent: true, Text: "Buenos días."}, {ID: "speech-3", Text: "soy alérgica a la penicilina"}}
+		want := []memory.Said{{Turn: "speech-1", Agent: true, Text: "Buenos días."}, {Turn: "speech-3", Text: "soy alérgica a la penicilina"}}
 		if diff := cmp.Diff(want, lesson.Turns); diff != "" || lesson.Contact != "+34600123456" || lesson.Call != "call-1" {
 			t.Fatalf("lesson %+v\n%s", lesson, diff)
 		}
@@ -171,9 +177,9 @@ func TestWhatACallTaughtIsKept(t *testing.T) {
 // the place of the call was given back before.
 func TestACallIsSealedWhateverRemembering(t *testing.T) {
 	t.Parallel()
-	stall := func(ctx context.Context, _ worker.Lesson) (worker.Learned, error) {
+	stall := func(ctx context.Context, _ memory.Lesson) (memory.Learned, error) {
 		<-ctx.Done()
-		return worker.Learned{}, context.Cause(ctx)
+		return memory.Learned{}, context.Cause(ctx)
 	}
 	for _, c := range []struct {
 		name   string
@@ -183,21 +189,21 @@ func TestACallIsSealedWhateverRemembering(t *testing.T) {
 	}{
 		{"the model stalls", func(_ *worker.Config, s *worker.Served) { s.Learner = learner(stall) }, 8 * time.Second, "not remembered within 8s"},
 		{"the model stalls and heeds nothing", func(_ *worker.Config, s *worker.Served) {
-			s.Learner = learner(func(context.Context, worker.Lesson) (worker.Learned, error) {
+			s.Learner = learner(func(context.Context, memory.Lesson) (memory.Learned, error) {
 				time.Sleep(time.Minute)
-				return worker.Learned{}, nil
+				return memory.Learned{}, nil
 			})
 		}, 8*time.Second + 100*time.Millisecond, "not remembered within 8s"},
 		{"a budget of its own", func(cfg *worker.Config, s *worker.Served) {
 			cfg.RememberBudget, s.Learner = 3*time.Second, learner(stall)
 		}, 3 * time.Second, "not remembered within 3s"},
 		{"the model breaks", func(_ *worker.Config, s *worker.Served) {
-			s.Learner = learner(func(context.Context, worker.Lesson) (worker.Learned, error) {
-				return worker.Learned{}, errors.New("no answer")
+			s.Learner = learner(func(context.Context, memory.Lesson) (memory.Learned, error) {
+				return memory.Learned{}, errors.New("no answer")
 			})
 		}, 0, "no answer"},
 		{"it panics", func(_ *worker.Config, s *worker.Served) {
-			s.Learner = learner(func(context.Context, worker.Lesson) (worker.Learned, error) { panic("oh") })
+			s.Learner = learner(func(context.Context, memory.Lesson) (memory.Learned, error) { panic("oh") })
 		}, 0, "panic: oh"},
 		{"the store is away", func(cfg *worker.Config, _ *worker.Served) { cfg.Facts = shelf{err: errors.New("away")} }, 0, "away"},
 		{"the store stalls", func(cfg *worker.Config, _ *worker.Served) { cfg.Facts = shelf{delay: time.Hour} }, 8 * time.Second, "not remembered within 8s"},
@@ -254,9 +260,9 @@ func TestNotRemembered(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, t.TempDir(), &calllogtest.Store{}, func(cfg *worker.Config, served *worker.Served) {
-				served.Learner = learner(func(context.Context, worker.Lesson) (worker.Learned, error) {
+				served.Learner = learner(func(context.Context, memory.Lesson) (memory.Learned, error) {
 					t.Error("a model was asked")
-					return worker.Learned{}, nil
+					return memory.Learned{}, nil
 				})
 				if c.change != nil {
 					c.change(cfg, served)
@@ -295,8 +301,8 @@ func TestAMemoryAtItsCap(t *testing.T) {
 				}
 				return c.limit, nil
 			}
-			served.Learner = learner(func(ctx context.Context, l worker.Lesson) (worker.Learned, error) {
-				asked.Store(true)
+			served.Learner = learner(func(ctx context.Context, l memory.Lesson) (memory.Learned, error) {
+				asked.Store(!l.Empty())
 				return teaches(ctx, l)
 			})
 		})
@@ -345,9 +351,9 @@ func TestADeadWorkersCallsAreRemembered(t *testing.T) {
 		for round := range 3 {
 			s := newStage(t, dir, store, func(_ *worker.Config, served *worker.Served) {
 				if round == 0 {
-					served.Learner = learner(func(ctx context.Context, _ worker.Lesson) (worker.Learned, error) {
+					served.Learner = learner(func(ctx context.Context, _ memory.Lesson) (memory.Learned, error) {
 						<-ctx.Done()
-						return worker.Learned{}, context.Cause(ctx)
+						return memory.Learned{}, context.Cause(ctx)
 					})
 				}
 			})

@@ -336,7 +336,7 @@ func spoken(t *testing.T, s Memories, call, contact string, at time.Time) []turn
 		turn.ToolCalled{SpeechID: "speech-2", Name: secret, Arguments: map[string]any{secret: 1}},
 		turn.Failure{Code: "search_skipped", Message: secret, Recoverable: true},
 		turn.CallEnded{Reason: "caller_hung_up", EndedBy: "caller", DurationS: 61.5},
-		turn.MemoryOps{Op: "remember", Contact: contact, Facts: []memory.Fact{held}, Changes: []turn.MemoryChange{{Op: "add", Fact: "f_1", Quote: secret}}, Refused: []turn.MemoryRefusal{{Text: secret, Reason: secret}}},
+		turn.MemoryOps{Op: "remember", Contact: contact, Facts: []memory.Fact{held}, Changes: []turn.MemoryChange{{Op: "add", Fact: "f_1", Quote: secret}}, Refused: []memory.Refusal{{Op: memory.Add, Text: secret, Reason: memory.BecauseForget, Words: secret}}},
 		turn.CallSummary{Turns: 1, DurationS: 61.5},
 	} {
 		e, err := turn.NewEntry(ev)
