@@ -146,6 +146,9 @@ func (st *stage) openSamples() error {
 		}
 		st.agents[i].Embedder.Options = map[string]any{"delay_ms": st.options.embedMS}
 	}
+	if st.settings.proposer, err = demo.LoadProposer(filepath.Join(samples, "calls")); err != nil {
+		return err
+	}
 	st.scripts, err = demo.LoadScripts(filepath.Join(samples, "calls"), demoCalls...)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"headstart/retrieval"
 	"headstart/retrieval/analyse"
+	"headstart/retrieval/embed"
 	"headstart/turn"
 	"headstart/turn/llm/extractive"
 	"headstart/turn/llm/openai"
@@ -43,16 +44,28 @@ func (k *kit) serve(ctx context.Context, a worker.Agent) (worker.Served, error) 
 	s.Model, s.Names.LLM, err[1] = k.model(a)
 	s.Voice, s.Names.Voice, err[2] = k.voice(a)
 	s.Detector, s.Names.VAD, err[3] = k.detector(a)
-	if len(a.Docs) > 0 {
-		var embedder retrieval.Embedder
-		if embedder, err[4] = k.embedder(ctx, a); err[4] == nil {
-			s.Searcher, s.Names.Embedder = retrieval.NewSearcher(k.library, embedder), embedder.Name()
-		}
+	if len(a.Docs) > 0 || a.Memory != nil {
+		err[4] = k.lookups(ctx, a, &s)
 	}
 	if err := errors.Join(err[:]...); err != nil {
 		return worker.Served{}, fmt.Errorf("serve agent %s: %w", a.Name, err)
 	}
 	return s, s.Prepare(ctx, builtin.New(builtin.Config{Language: a.Language}), k.log)
+}
+
+// lookups makes what an agent searches and recalls with: one embedder, asked once
+// for both.
+func (k *kit) lookups(ctx context.Context, a worker.Agent, s *worker.Served) error {
+	embedder, err := k.embedder(ctx, a)
+	if err != nil {
+		return err
+	}
+	embedder = embed.Shared(embedder)
+	s.Names.Embedder = embedder.Name()
+	if len(a.Docs) > 0 {
+		s.Searcher = retrieval.NewSearcher(k.library, embedder)
+	}
+	return k.memory(a, s, embedder)
 }
 
 // options reads the free options of a provider into its own, and refuses a

@@ -42,7 +42,7 @@ func openServer(ctx context.Context, s settings, agents []worker.Agent, early bo
 	room.SilenceSDK()
 	srv := &server{settings: s, log: log}
 	for _, open := range []func() error{
-		func() error { return srv.openLogs(ctx) },
+		func() error { return srv.openLogs(ctx, agents) },
 		srv.openMeter,
 		func() error { return srv.openHealth(ctx) },
 		func() error { return srv.openAPI(ctx, agents) },
@@ -55,8 +55,8 @@ func openServer(ctx context.Context, s settings, agents []worker.Agent, early bo
 	return srv, nil
 }
 
-func (srv *server) openLogs(ctx context.Context) error {
-	book, db, err := openBook(ctx, srv.settings.database, srv.settings.data, srv.log)
+func (srv *server) openLogs(ctx context.Context, agents []worker.Agent) error {
+	book, db, err := openRememberingBook(ctx, srv.settings.database, srv.settings.data, remembering(agents), srv.log)
 	srv.book, srv.db = book, db
 	if err != nil {
 		return err
@@ -74,6 +74,12 @@ func (srv *server) openLogs(ctx context.Context) error {
 // openBook opens the logs of a data folder, for writing or reading, and the
 // database behind them.
 func openBook(ctx context.Context, at, data string, log *zap.Logger) (*calllog.Book, database, error) {
+	return openRememberingBook(ctx, at, data, nil, log)
+}
+
+// openRememberingBook is openBook for who recovers logs: those of agents that
+// remember wait for that.
+func openRememberingBook(ctx context.Context, at, data string, remembers func(agent string) bool, log *zap.Logger) (*calllog.Book, database, error) {
 	spool := filepath.Join(data, "spool")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make data folder: %w", err)
@@ -82,7 +88,7 @@ func openBook(ctx context.Context, at, data string, log *zap.Logger) (*calllog.B
 	if err != nil {
 		return nil, nil, err
 	}
-	book, err := calllog.Open(calllog.Config{Dir: spool}, db, log)
+	book, err := calllog.Open(calllog.Config{Dir: spool, Remembers: remembers}, db, log)
 	if err != nil {
 		return nil, db, fmt.Errorf("open logs: %w", err)
 	}
@@ -110,6 +116,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 		URL: srv.settings.url, APIKey: srv.settings.apiKey, APISecret: srv.settings.apiSecret,
 		MaxCalls: srv.settings.maxCalls, Region: srv.settings.region,
 		LoadThreshold: srv.settings.loadThreshold, CPU: srv.meter.Load,
+		Facts: srv.db, MemoryQuota: memoryQuota(srv.db), RememberBudget: srv.settings.rememberBudget,
 	}
 	if srv.health != nil {
 		cfg.Observe = srv.health.Observe

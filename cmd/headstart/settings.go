@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"headstart/memory"
 )
 
 // settings are what the environment and the flags decide for a worker. Flags
@@ -32,6 +34,8 @@ type settings struct {
 	apiAddr                string  // of /v1; "" and "off" are nowhere
 	drain                  time.Duration
 	lookupBudget           time.Duration
+	rememberBudget         time.Duration // 0 is the worker's own
+	proposer               memory.Model  // of the demo: asked instead of the agents' models
 
 	deepgramKey, openaiKey, voyageKey string
 	operatorKey                       string // that /v1 asks for; empty asks for none
@@ -40,6 +44,7 @@ type settings struct {
 // settingsFromEnv reads every variable that a worker knows.
 func settingsFromEnv() (settings, error) {
 	budget, err := milliseconds("HEADSTART_VOICE_LOOKUP_BUDGET_MS")
+	remember, rememberErr := seconds("HEADSTART_REMEMBER_BUDGET_S")
 	cpus, cpusErr := processors()
 	return settings{
 		url: os.Getenv("LIVEKIT_URL"), apiKey: os.Getenv("LIVEKIT_API_KEY"), apiSecret: os.Getenv("LIVEKIT_API_SECRET"),
@@ -47,10 +52,10 @@ func settingsFromEnv() (settings, error) {
 		data:      envOr("HEADSTART_DATA", ".headstart"),
 		models:    envOr("HEADSTART_MODELS", defaultModels()),
 		region:    os.Getenv("HEADSTART_REGION"),
-		drain:     time.Hour, lookupBudget: budget, cpus: cpus,
+		drain:     time.Hour, lookupBudget: budget, rememberBudget: remember, cpus: cpus,
 		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"), voyageKey: os.Getenv("VOYAGE_API_KEY"),
 		operatorKey: os.Getenv("HEADSTART_API_KEY"),
-	}, errors.Join(err, cpusErr)
+	}, errors.Join(err, rememberErr, cpusErr)
 }
 
 func envOr(name, otherwise string) string {
@@ -70,6 +75,19 @@ func milliseconds(name string) (time.Duration, error) {
 		return 0, usageError{fmt.Errorf("%s: %q is not a number of milliseconds above 0", name, v)}
 	}
 	return time.Duration(n) * time.Millisecond, nil
+}
+
+// seconds reads a variable of seconds, with or without a fraction.
+func seconds(name string) (time.Duration, error) {
+	v := os.Getenv(name)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(n > 0 && n <= 3600) {
+		return 0, usageError{fmt.Errorf("%s: %q is not a number of seconds above 0 and up to 3600", name, v)}
+	}
+	return time.Duration(n * float64(time.Second)), nil
 }
 
 func defaultModels() string {
@@ -121,7 +139,7 @@ func (s settings) fields() []zap.Field {
 		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("database", maskURL(s.database)), zap.String("models", s.models),
 		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls),
 		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
-		zap.Duration("lookup_budget", s.lookupBudget),
+		zap.Duration("lookup_budget", s.lookupBudget), zap.Duration("remember_budget", s.rememberBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
 		zap.String("voyage_api_key", mask(s.voyageKey)),
 		zap.String("api_key", mask(s.operatorKey)),

@@ -33,7 +33,10 @@ type Row struct {
 	Sources      []string `json:"sources"` // the files of the passages, best first
 	Evidence     string   `json:"evidence,omitempty"`
 	Skipped      string   `json:"skipped"` // why a lookup did not answer; empty when it did, or when none ran
-	Interrupted  bool     `json:"interrupted"`
+	// Recalled are the facts of the caller that the turn was handed, best first;
+	// null when nothing was recalled at all.
+	Recalled    []Fact `json:"recalled"`
+	Interrupted bool   `json:"interrupted"`
 	// Right tells whether the answer rests on what the script expects: the file
 	// that covers the question, no lookup for digits, and plain words of not
 	// knowing where no file does.
@@ -50,6 +53,39 @@ type Called struct {
 	GreetingMS  float64  `json:"greeting_ms"` // from dialling to the first sound of the greeting; joining the room is in it
 	AudioRMS    float64  `json:"audio_rms"`   // of all that the caller heard; digital silence is 0, full scale 32768
 	Trouble     []string `json:"trouble,omitempty"`
+	// Taught are the facts that the call taught about the caller, and Refused what a
+	// model proposed and was not kept; null when the call was not remembered.
+	Taught  []Fact    `json:"taught"`
+	Refused []Refused `json:"refused"`
+}
+
+// Fact is one thing that is remembered of the caller.
+type Fact struct {
+	Text   string `json:"text"`
+	Source string `json:"source"` // the call that taught it
+}
+
+// Refused is a fact that was not kept.
+type Refused struct {
+	Text   string `json:"text"`
+	Reason string `json:"reason"` // a code of package memory
+	Words  string `json:"words"`
+}
+
+func factsOf(ops turn.MemoryOps) []Fact {
+	facts := make([]Fact, 0, len(ops.Facts))
+	for _, f := range ops.Facts {
+		facts = append(facts, Fact{f.Text, f.Source})
+	}
+	return facts
+}
+
+// learned adds what a remember came to.
+func (c *Called) learned(ops turn.MemoryOps) {
+	c.Taught, c.Refused = factsOf(ops), make([]Refused, 0, len(ops.Refused))
+	for _, r := range ops.Refused {
+		c.Refused = append(c.Refused, Refused{r.Text, string(r.Reason), r.Words})
+	}
 }
 
 // soundRMS is what a call's audio must have to be audio at all: far above a
@@ -96,6 +132,9 @@ func (r *Report) add(p *playing) {
 		if ended, ok := read[turn.CallEnded](e); ok {
 			called.EndedReason = ended.Reason
 		}
+		if ops, ok := read[turn.MemoryOps](e); ok && ops.Op == turn.OpRemember {
+			called.learned(ops)
+		}
 	}
 	r.Calls = append(r.Calls, called)
 	for i, s := range p.said {
@@ -141,6 +180,9 @@ func (r *Row) take(e turn.Entry, mine map[turn.SpeechID]bool) {
 		for _, s := range docs.Sources {
 			r.Sources = append(r.Sources, s.Path)
 		}
+	}
+	if ops, ok := read[turn.MemoryOps](e); ok && mine[ops.SpeechID] && ops.Op == "recall" {
+		r.Recalled = factsOf(ops)
 	}
 	if agent, ok := read[turn.TurnAgent](e); ok && mine[agent.SpeechID] {
 		r.Answer = strings.TrimSpace(r.Answer + " " + agent.Text)

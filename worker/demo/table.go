@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -26,6 +27,7 @@ func WriteTable(out io.Writer, r Report, other *Report) {
 	for _, c := range r.Calls {
 		fmt.Fprintf(out, "call %s: greeting heard %.0f ms after dialling\n", c.Script, c.GreetingMS)
 	}
+	r.writeMemory(out)
 	early, of := r.Early()
 	fmt.Fprintf(out, "%d of %d lookups began before the end of speech and cost their turn at most 1 ms\n", early, of)
 }
@@ -92,4 +94,24 @@ func plain(ms *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.0f", *ms)
+}
+
+// writeMemory tells what the calls taught about the caller, and where that was
+// recalled.
+func (r Report) writeMemory(out io.Writer) {
+	script := map[string]string{}
+	for _, c := range r.Calls {
+		script[c.ID] = c.Script
+		for _, f := range c.Taught {
+			fmt.Fprintf(out, "call %s taught: %s\n", c.Script, f.Text)
+		}
+		for _, f := range c.Refused {
+			fmt.Fprintf(out, "call %s did not teach: %s (%s: %s)\n", c.Script, f.Text, f.Reason, f.Words)
+		}
+	}
+	for _, t := range r.Turns {
+		for _, f := range t.Recalled {
+			fmt.Fprintf(out, "call %s, turn %d recalled of call %s: %s\n", t.Call, t.Turn, cmp.Or(script[f.Source], f.Source), f.Text)
+		}
+	}
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"headstart/memory"
+	"headstart/retrieval"
+	"headstart/turn"
+	"headstart/worker"
+)
+
+// student learns what calls taught, from a model and with an embedder.
+type student struct {
+	model    memory.Model
+	embedder retrieval.Embedder // nil leaves facts without vectors
+}
+
+// Learn implements worker.Learner.
+func (s student) Learn(ctx context.Context, l memory.Lesson) (memory.Learned, error) {
+	return memory.Learn(ctx, l, s.model, s.embedder)
+}
+
+// memory lets an agent with a memory policy remember and recall.
+func (k *kit) memory(a worker.Agent, s *worker.Served, embedder retrieval.Embedder) error {
+	if a.Memory == nil {
+		return nil
+	}
+	s.Recollect = func(ctx context.Context, held []memory.Held) (turn.Recaller, error) {
+		k.reembed(ctx, embedder, held)
+		return memory.NewIndex(memory.Reading{Language: a.Language, Embedder: embedder, At: time.Now()}, held)
+	}
+	if !a.Remembers() {
+		return nil
+	}
+	model, err := k.extractor(a, s.Model)
+	if err != nil {
+		return err
+	}
+	s.Learner = student{model, embedder}
+	return nil
+}
+
+// extractor is who is asked what a call taught: the agent's own model.
+func (k *kit) extractor(a worker.Agent, model turn.Model) (memory.Model, error) {
+	switch {
+	case k.settings.proposer != nil:
+		return k.settings.proposer, nil
+	case a.LLM.Provider == "extractive":
+		return nil, errors.New("memory.remember: llm.provider extractive cannot tell what a call taught; name another model, or leave remember empty")
+	}
+	return turn.Extractor{Model: model}, nil
+}
+
+// reembed gives those facts vectors that have none of this model, which another
+// embedder or a crash left them without. It may fail: their words find them.
+func (k *kit) reembed(ctx context.Context, embedder retrieval.Embedder, held []memory.Held) {
+	if retrieval.Weight(embedder) == 0 {
+		return
+	}
+	var missing []*memory.Held
+	for i := range held {
+		if f := &held[i]; f.Model != embedder.Name() || len(f.Vector) != embedder.Dim() {
+			missing = append(missing, f)
+		}
+	}
+	if err := memory.Embed(ctx, embedder, missing); err != nil {
+		k.log.Warn("facts recalled by their words alone", zap.Int("facts", len(missing)), zap.Error(err))
+	}
+}
+
+// remembering tells of each agent by its slug whether it keeps what calls teach.
+func remembering(agents []worker.Agent) func(agent string) bool {
+	keeps := map[string]bool{}
+	for _, a := range agents {
+		keeps[a.Name] = a.Remembers()
+	}
+	return func(agent string) bool { return keeps[agent] }
+}
+
+// memoryQuota is how many facts an org may hold.
+func memoryQuota(db database) func(ctx context.Context, org string) (*int, error) {
+	return func(ctx context.Context, org string) (*int, error) {
+		quota, err := db.Quota(ctx, org)
+		if err != nil {
+			return nil, fmt.Errorf("read quota of %s: %w", org, err)
+		}
+		return quota.MemoryFacts, nil
+	}
+}
