@@ -92,3 +92,35 @@ func memoryQuota(db database) func(ctx context.Context, org string) (*int, error
 		return quota.MemoryFacts, nil
 	}
 }
+
+// How long a start waits for erasures to be applied again, and how long between
+// two tries of a store that does not answer.
+const (
+	firstReapply = 5 * time.Second
+	reapplyEvery = 10 * time.Second
+)
+
+// reapply erases who is in the ledger again: the database may be a backup's.
+func (srv *server) reapply(ctx context.Context) {
+	again, err := srv.desk.Reapply(ctx)
+	if err != nil {
+		srv.log.Error("erasures not applied again yet", zap.Error(err))
+		return
+	}
+	srv.forgot = true
+	if again > 0 {
+		srv.log.Warn("contacts of a restored database were erased again", zap.Int("contacts", again))
+	}
+}
+
+// reapplyUntilDone tries again, beside the calls, what a start could not do.
+func (srv *server) reapplyUntilDone(ctx context.Context) {
+	for !srv.forgot {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reapplyEvery):
+			srv.reapply(ctx)
+		}
+	}
+}

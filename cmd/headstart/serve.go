@@ -15,6 +15,7 @@ import (
 	"headstart/worker"
 	v1 "headstart/worker/api/v1"
 	"headstart/worker/calllog"
+	"headstart/worker/contacts"
 	"headstart/worker/dispatch"
 	"headstart/worker/health"
 	"headstart/worker/load"
@@ -27,6 +28,8 @@ type server struct {
 	log      *zap.Logger
 	db       database
 	book     *calllog.Book
+	desk     *contacts.Desk
+	forgot   bool // the erasures of the ledger were applied again
 	meter    *load.Meter
 	health   *health.Server // nil when it is turned off
 	api      *v1.Server     // likewise
@@ -68,6 +71,12 @@ func (srv *server) openLogs(ctx context.Context, agents []worker.Agent) error {
 	for _, r := range recovered {
 		srv.log.Warn("log of a call that a dead process left was completed", zap.String("call", r.Call), zap.Int("entries", r.Entries), zap.Bool("sealed", r.Sealed))
 	}
+	if srv.desk, err = openDesk(book, db, erasuresOr(srv.settings.erasures, srv.settings.data)); err != nil {
+		return err
+	}
+	first, cancel := context.WithTimeout(ctx, firstReapply)
+	defer cancel()
+	srv.reapply(first)
 	return nil
 }
 
@@ -142,6 +151,7 @@ func (srv *server) serve(ctx, now context.Context) error {
 	go func() { shipped <- srv.book.Run(shipping) }()
 	var beside sync.WaitGroup
 	beside.Go(func() { srv.measure(shipping) })
+	beside.Go(func() { srv.reapplyUntilDone(shipping) })
 	beside.Go(func() { srv.tellHealth(shipping) })
 	beside.Go(func() { srv.tellOperators(shipping) })
 	err := srv.worker.Serve(ctx, now, srv.client, srv.settings.drain)

@@ -25,6 +25,7 @@ type settings struct {
 	bases                  []string // NAME=DIR
 	data                   string   // where the log and its spools are kept
 	database               string   // URL of a PostgreSQL; "" is SQLite in data
+	erasures               string   // folder of the ledger of erasures; "" is in data
 	models                 string   // where the weights are
 	region                 string   // of numbers without a country prefix
 	maxCalls               int
@@ -107,6 +108,7 @@ func (s *settings) workerFlags(cmd *cobra.Command) {
 	f.StringVar(&s.agentName, "agent-name", s.agentName, "name for explicit dispatch; without one the worker joins every new room (LIVEKIT_AGENT_NAME)")
 	f.StringVar(&s.data, "data", s.data, "`DIR` of the log and its spools (HEADSTART_DATA)")
 	databaseFlag(cmd, &s.database)
+	f.StringVar(&s.erasures, "erasures", "", "`DIR` of the ledger of erasures and its key, outside what is restored from a backup; none is erasures in --data (HEADSTART_ERASURES)")
 	f.IntVar(&s.maxCalls, "max-calls", s.maxCalls, "calls at once; 0 is 8 for each core")
 	f.Float64Var(&s.loadThreshold, "load-threshold", s.loadThreshold, "processor load of this process at which calls are refused, above 0; 1 refuses none")
 	f.StringVar(&s.healthAddr, "health-addr", s.healthAddr, "`ADDRESS` of /, /ready, /worker and /metrics; off is nowhere (HEADSTART_HEALTH_ADDR)")
@@ -136,7 +138,7 @@ func (s settings) fields() []zap.Field {
 	return []zap.Field{
 		zap.String("version", version), zap.String("livekit_url", s.url), zap.String("livekit_api_key", mask(s.apiKey)),
 		zap.String("livekit_api_secret", mask(s.apiSecret)), zap.String("agent_name", s.agentName),
-		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("database", maskURL(s.database)), zap.String("models", s.models),
+		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("erasures", erasuresOr(s.erasures, s.data)), zap.String("database", maskURL(s.database)), zap.String("models", s.models),
 		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls),
 		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
 		zap.Duration("lookup_budget", s.lookupBudget), zap.Duration("remember_budget", s.rememberBudget),

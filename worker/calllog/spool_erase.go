@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"headstart/turn"
 )
@@ -149,15 +150,18 @@ func (b *Book) elsewhere(e Erasure) error {
 		}
 		if of, err := contactOf(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
-		} else if of == (owner{e.Org, e.Contact}) {
+		} else if of.org == e.Org && of.contact == e.Contact && !of.began.After(e.Until) {
 			return fmt.Errorf("%w: %s", ErrElsewhere, strings.TrimSuffix(filepath.Base(path), spoolSuffix))
 		}
 	}
 	return nil
 }
 
-// owner is whose log a spool is.
-type owner struct{ org, contact string }
+// owner is whose log a spool is, and when it began.
+type owner struct {
+	org, contact string
+	began        time.Time
+}
 
 // contactOf reads a spool that somebody else may be writing.
 func contactOf(path string) (owner, error) {
@@ -176,5 +180,5 @@ func contactOf(path string) (owner, error) {
 			known.note(entry)
 		}
 	}
-	return owner{head.Org, known.contact}, nil
+	return owner{head.Org, known.contact, entries[0].Time}, nil
 }

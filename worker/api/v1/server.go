@@ -1,10 +1,14 @@
 /*
-Package v1 is the operators' API: calls and logs over HTTP, read only.
+Package v1 is the operators' API: calls, logs and contacts over HTTP.
 
 	GET /v1/calls?limit=                    the last calls, newest first
 	GET /v1/calls/{id}                      one call
 	GET /v1/calls/{id}/log?after=&limit=    its log
 	GET /v1/agents/{slug}/log?after=&limit= an agent's own log
+	GET /v1/contacts/{id}/memory            what is remembered of a contact, and was
+	PUT /v1/contacts/{id}/memory/{fact}     corrects a fact: {"text"}
+	DELETE /v1/contacts/{id}/memory/{fact}  erases one
+	DELETE /v1/contacts/{id}                forgets the contact, with a receipt
 
 A log is JSON, or, for who accepts text/event-stream, each entry as it is
 written: id is its seq, event its type, data the entry. Last-Event-ID, else
@@ -13,7 +17,7 @@ end, after the seal. A stream that ends without it was cut: come back with the
 id of the last entry.
 
 The package owns who may read, and the deadline of every write. It never writes
-a log or touches a call, knows no visitor (that is package api's page), and
+a log or touches a call but to erase a contact, knows no visitor (that is package api's page), and
 never lets a reader slow who writes the log: one that does not take what it is
 sent within 5 s is cut off.
 
@@ -66,6 +70,8 @@ type Config struct {
 	Key    string
 	Org    string   // tenant of the calls; "default"
 	Agents []string // slugs whose logs are there before their first entry
+	// Contacts is what is remembered of callers; nil keeps none.
+	Contacts Contacts
 }
 
 // Validate joins every complaint about the configuration.
@@ -128,6 +134,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /v1/calls/{id}", s.showCall)
 	mux.HandleFunc("GET /v1/calls/{id}/log", s.callLog)
 	mux.HandleFunc("GET /v1/agents/{slug}/log", s.agentLog)
+	s.routeContacts(mux)
 	return s.guard(mux)
 }
 
