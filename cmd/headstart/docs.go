@@ -10,7 +10,7 @@ func docsCommand() *cobra.Command {
 		Short: "The documents that agents read, and how well they are found",
 	}
 	cmd.AddCommand(
-		docsBenchCommand(),
+		docsBenchCommand(), docsEvalCommand(), docsCalibrateCommand(),
 	)
 	return cmd
 }

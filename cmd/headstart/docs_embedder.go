@@ -31,6 +31,11 @@ func (o *embedderFlags) flags(cmd *cobra.Command) {
 	f.StringVar(&o.agent, "agent", "", "take the embedder of this agent `FILE`")
 }
 
+// said tells whether the flags say anything.
+func (o embedderFlags) said() bool {
+	return o.provider != "" || o.model != "" || o.url != "" || len(o.options) > 0 || o.agent != ""
+}
+
 // config is what an agent file would say.
 func (o *embedderFlags) config() (worker.ModelConfig, error) {
 	if o.agent != "" {
@@ -54,17 +59,18 @@ func (o *embedderFlags) config() (worker.ModelConfig, error) {
 	return m, nil
 }
 
-func (o *embedderFlags) ofAgent() (worker.ModelConfig, error) {
-	if o.provider != "" || o.model != "" || o.url != "" || len(o.options) > 0 {
-		return worker.ModelConfig{}, usageError{fmt.Errorf("--agent %s says which embedder is used: leave the other --embedder flags out", o.agent)}
+func (o embedderFlags) ofAgent() (worker.ModelConfig, error) {
+	agent := o.agent
+	if o.agent = ""; o.said() {
+		return worker.ModelConfig{}, usageError{fmt.Errorf("--agent %s says which embedder is used: leave the other --embedder flags out", agent)}
 	}
-	text, err := os.ReadFile(o.agent)
+	text, err := os.ReadFile(agent)
 	if err != nil {
 		return worker.ModelConfig{}, fmt.Errorf("read agent: %w", err)
 	}
 	a, err := worker.ParseAgent(text)
 	if err != nil {
-		return worker.ModelConfig{}, fmt.Errorf("%s: %w", o.agent, err)
+		return worker.ModelConfig{}, fmt.Errorf("%s: %w", agent, err)
 	}
 	return a.Embedder, nil
 }

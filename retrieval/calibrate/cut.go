@@ -42,9 +42,13 @@ func (f *fitting) cut(ctx context.Context) ([]float64, error) {
 	return scores, nil
 }
 
+// near is how many chunks the vectors may put an answer among to have found it: one
+// that is further down is not theirs to keep in.
+const near = 10
+
 // nearest is the cosine of the nearest chunk that answers.
 func (c Case) nearest(chunks []retrieval.RankedChunk) (float64, bool) {
-	for _, found := range chunks {
+	for _, found := range chunks[:min(near, len(chunks))] {
 		if c.Right(found) {
 			return found.Hit.Cosine, true
 		}

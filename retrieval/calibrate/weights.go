@@ -47,26 +47,32 @@ func (g grid) fit(of []int) int {
 	return best
 }
 
-// better is the share of the better branch alone: the words, when they are even.
+// better is the share of the better branch alone: the words, which wait for no
+// embedder, unless the vectors are surely better.
 func (g grid) better(of []int) int {
-	if mean(g.vectors, of) > mean(g.words, of) {
+	if gain, noise := difference(g.vectors, g.words, of); gain > 0 && gain > noise*doubt(len(of)) {
 		return len(shares) - 1
 	}
 	return 0
 }
 
 // choose is the share whose gain over the better branch alone is surest: by its
-// mean less one standard error. Where no gain is above 0 the branch alone stays.
+// mean less its noise. Where no gain is above 0 the branch alone stays.
 func (g grid) choose(of []int) int {
 	base := g.better(of)
 	best, sure := base, 0.0
 	for i := range shares {
-		if gain, noise := difference(g.smooth(i), g.fused[base], of); gain-noise > sure+1e-9 {
-			best, sure = i, gain-noise
+		gain, noise := difference(g.smooth(i), g.fused[base], of)
+		if gain -= noise * doubt(len(of)); gain > sure+1e-9 {
+			best, sure = i, gain
 		}
 	}
 	return best
 }
+
+// doubt is how many standard errors a gain must exceed: one of many questions, and
+// more of few, among which the best of so many shares is good by chance.
+func doubt(questions int) float64 { return 1 + 10/float64(max(1, questions)) }
 
 // smooth is a share's scores with those of its neighbours: a peak of one share is
 // chance.

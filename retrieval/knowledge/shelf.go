@@ -132,7 +132,7 @@ func (s *Shelf) bring(ctx context.Context, b Base) error {
 		return nil
 	}
 	began := time.Now()
-	read, segment, err := s.read(ctx, b.Org, b.Name)
+	read, segment, err := Load(ctx, s.store, b.Org, b.Name)
 	if err != nil {
 		return err
 	}
@@ -144,12 +144,12 @@ func (s *Shelf) bring(ctx context.Context, b Base) error {
 	return nil
 }
 
-// read makes the segment of a base as it is at one moment. The store is let go
-// before the segment is built.
-func (s *Shelf) read(ctx context.Context, org, name string) (base Base, segment *retrieval.Segment, err error) {
+// Load makes the segment of a base as it is at one moment, calibrated as it is. The
+// store is let go before the segment is built.
+func Load(ctx context.Context, store Reader, org, name string) (base Base, segment *retrieval.Segment, err error) {
 	var chunks []chunk.Chunk
 	var vectors []float32
-	err = s.store.Read(ctx, org, name, func(b Base, pieces iter.Seq2[Piece, error]) error {
+	err = store.Read(ctx, org, name, func(b Base, pieces iter.Seq2[Piece, error]) error {
 		base = b
 		chunks, vectors = make([]chunk.Chunk, 0, b.Chunks), make([]float32, 0, b.Chunks*b.Dim)
 		for p, err := range pieces {
