@@ -158,3 +158,6 @@ type bursting struct{}
 
 func (bursting) Decode([]byte, []int16) (int, error)  { panic("bug") }
 func (bursting) Conceal([]byte, []int16) (int, error) { panic("bug") }
+
+// Typed notes that somebody typed.
+func Typed(r *Room, identity, text string) { r.mailbox.Put(typed{identity, text}) }

@@ -121,8 +121,8 @@ type Room struct {
 // callerTrack is who the caller is and which track is heard of them.
 type callerTrack struct{ identity, track string }
 
-// Join joins the room and publishes the agent's track. It listens to nobody yet:
-// Run does. After an error nothing of the room lives; after success call Run, or Leave.
+// Join joins the room, publishes the agent's track, and waits until what others
+// send reaches it. It listens to nobody yet: Run does. After an error nothing of the room lives; after success call Run, or Leave.
 func Join(ctx context.Context, config Config) (*Room, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -160,8 +160,12 @@ func (r *Room) join(ctx context.Context) error {
 		return fmt.Errorf("join room: %w", errors.Join(err, context.Cause(ctx)))
 	}
 	r.writer = r.sdk.LocalParticipant
-	r.track, err = line.Publish(ctx, r.sdk, trackName)
-	return err
+	if r.track, err = line.Publish(ctx, r.sdk, trackName); err != nil {
+		return err
+	}
+	// Nothing tells clients before this that somebody is there who would hear what
+	// they type: the server drops what it cannot hand on.
+	return line.AwaitOpen(ctx, func() (bool, error) { return line.Reachable(r.sdk) })
 }
 
 // Name is the room's name.

@@ -85,6 +85,7 @@ type loop struct {
 	// The SDK gives each note from a goroutine of its own, so that a participant
 	// may be gone before they have come: missed are those, met are those who are there.
 	met, missed map[*lksdk.RemoteParticipant]bool
+	early       []typed // what was typed before there was a caller
 }
 
 // deliver moves events to the channel while it has room.
@@ -138,9 +139,7 @@ func (l *loop) note(note any) {
 			l.tell(DTMF{Digit: key})
 		}
 	case typed:
-		if l.link.linked(n.identity) {
-			l.tell(Chat{Text: n.text})
-		}
+		l.hearTyped(n)
 	case recorded:
 		l.recorded(n)
 	case listened:
@@ -169,6 +168,11 @@ func (l *loop) join(p *lksdk.RemoteParticipant) {
 	if !l.link.linked(p.Identity()) {
 		return
 	}
+	early := l.early
+	l.early = nil
+	for _, n := range early {
+		l.hearTyped(n)
+	}
 	if l.room.caller.Load() == nil {
 		l.room.caller.Store(&callerTrack{identity: p.Identity()})
 	}
@@ -176,6 +180,21 @@ func (l *loop) join(p *lksdk.RemoteParticipant) {
 		if publication, ok := t.(*lksdk.RemoteTrackPublication); ok {
 			l.subscribe(publication, p.Identity())
 		}
+	}
+}
+
+// earliest is how many messages are kept of those who may become the caller.
+const earliest = 16
+
+// hearTyped hears what the caller types. It may come before the note that they
+// are there; what others typed is forgotten once there is a caller.
+func (l *loop) hearTyped(n typed) {
+	switch {
+	case l.link.linked(n.identity):
+		l.tell(Chat{Text: n.text})
+	case l.link.identity == "":
+		l.early = append(l.early, n)
+		l.early = l.early[max(0, len(l.early)-earliest):]
 	}
 }
 

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"github.com/livekit/server-sdk-go/v2/signalling"
+	"github.com/pion/webrtc/v4"
 )
 
 // ErrLayout says that the SDK no longer looks as this package knows it.
@@ -73,4 +75,38 @@ func transportOf(engine *lksdk.RTCEngine) (signalling.SignalTransport, error) {
 		return nil, ErrLayout
 	}
 	return *(*signalling.SignalTransport)(unsafe.Pointer(field.UnsafeAddr())), nil
+}
+
+// AwaitOpen waits until open is so: 2 s at most.
+func AwaitOpen(ctx context.Context, open func() (bool, error)) error {
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	deadline := time.NewTimer(Write)
+	defer deadline.Stop()
+	for {
+		if ok, err := open(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			return fmt.Errorf("open data channel: %w: not open after %v", ErrStill, Write)
+		case <-ctx.Done():
+			return fmt.Errorf("open data channel: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Reachable tells whether what others send reaches the room: the channel on which
+// the server hands messages on is open. The server drops what comes before.
+func Reachable(room *lksdk.Room) (bool, error) {
+	engine, err := engineOf(room)
+	if err != nil {
+		return false, fmt.Errorf("look at the data channel: %w", err)
+	}
+	channel := engine.GetDataChannelSub(livekit.DataPacket_RELIABLE)
+	if room.LocalParticipant.GetSubscriberPeerConnection() == nil { // one connection for both ways
+		channel = engine.GetDataChannel(livekit.DataPacket_RELIABLE)
+	}
+	return channel != nil && channel.ReadyState() == webrtc.DataChannelStateOpen, nil
 }
