@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 
 	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
@@ -201,52 +200,6 @@ func (k *kit) detector(a worker.Agent) (func() turn.Detector, string, error) {
 	}
 	return energy, "energy", nil
 }
-
-// loadBases builds the bases that the agents read, each with the language and
-// the embedder of the first agent that reads it.
-func (k *kit) loadBases(ctx context.Context, agents []worker.Agent, folders map[string]string, progress func(base string, p retrieval.Progress)) error {
-	done := map[string]bool{}
-	for _, a := range agents {
-		for _, base := range a.Bases() {
-			if done[base] {
-				continue
-			}
-			done[base] = true
-			dir, ok := folders[base]
-			if !ok {
-				return usageError{fmt.Errorf("agent %s reads base %s: say where it is with --base %s=DIR", a.Name, base, base)}
-			}
-			if err := k.loadBase(ctx, a, base, dir, progress); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (k *kit) loadBase(ctx context.Context, a worker.Agent, base, dir string, progress func(string, retrieval.Progress)) error {
-	a.Embedder.Options = maps.Clone(a.Embedder.Options)
-	delete(a.Embedder.Options, "delay_ms") // it is there for questions
-	embedder, err := k.embedder(ctx, a)
-	if err != nil {
-		return err
-	}
-	segment, bad, err := retrieval.LoadFolder(ctx, dir, base, a.Language, embedder, func(p retrieval.Progress) { progress(base, p) })
-	if err != nil {
-		return err
-	}
-	for _, f := range bad {
-		k.log.Warn("file left out of its base", zap.String("base", base), zap.Error(f))
-	}
-	if segment.Len() == 0 {
-		return fmt.Errorf("load base %s: no passage in %s", base, dir)
-	}
-	k.library.Put(k.org(), segment)
-	k.log.Info("base loaded", zap.String("base", base), zap.Int("chunks", segment.Len()))
-	return nil
-}
-
-func (k *kit) org() string { return "default" }
 
 func firstOf(values ...string) string {
 	for _, v := range values {

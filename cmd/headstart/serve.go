@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/retrieval"
+	"headstart/retrieval/knowledge"
 	"headstart/worker"
 	v1 "headstart/worker/api/v1"
 	"headstart/worker/calllog"
@@ -30,6 +31,7 @@ type server struct {
 	book     *calllog.Book
 	desk     *contacts.Desk
 	forgot   bool // the erasures of the ledger were applied again
+	shelf    *knowledge.Shelf
 	meter    *load.Meter
 	health   *health.Server // nil when it is turned off
 	api      *v1.Server     // likewise
@@ -105,12 +107,8 @@ func openRememberingBook(ctx context.Context, at, data string, remembers func(ag
 }
 
 func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early bool) error {
-	folders, err := srv.settings.baseFolders()
-	if err != nil {
-		return err
-	}
 	k := &kit{settings: srv.settings, log: srv.log, library: &retrieval.Library{}, early: early}
-	if err := k.loadBases(ctx, agents, folders, func(string, retrieval.Progress) {}); err != nil {
+	if err := srv.openBases(ctx, k, agents); err != nil {
 		return err
 	}
 	var served []worker.Served
@@ -131,6 +129,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 		cfg.Observe = srv.health.Observe
 	}
 	srv.served, srv.remote = served, k.opened
+	var err error
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err
 	}
@@ -150,6 +149,7 @@ func (srv *server) serve(ctx, now context.Context) error {
 	shipped := make(chan error, 1)
 	go func() { shipped <- srv.book.Run(shipping) }()
 	var beside sync.WaitGroup
+	beside.Go(func() { srv.keepBases(shipping) })
 	beside.Go(func() { srv.measure(shipping) })
 	beside.Go(func() { srv.reapplyUntilDone(shipping) })
 	beside.Go(func() { srv.tellHealth(shipping) })

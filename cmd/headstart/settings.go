@@ -29,6 +29,7 @@ type settings struct {
 	models                 string   // where the weights are
 	region                 string   // of numbers without a country prefix
 	maxCalls               int
+	maxChunks              int // of a base that is searched in memory; 0 is no limit
 	loadThreshold          float64
 	cpus                   float64 // that the process may use; 0 asks its cgroup
 	healthAddr             string  // "" and "off" are nowhere
@@ -47,16 +48,30 @@ func settingsFromEnv() (settings, error) {
 	budget, err := milliseconds("HEADSTART_VOICE_LOOKUP_BUDGET_MS")
 	remember, rememberErr := seconds("HEADSTART_REMEMBER_BUDGET_S")
 	cpus, cpusErr := processors()
+	maxChunks, chunksErr := countOf("HEADSTART_INDEX_MAX_CHUNKS")
 	return settings{
 		url: os.Getenv("LIVEKIT_URL"), apiKey: os.Getenv("LIVEKIT_API_KEY"), apiSecret: os.Getenv("LIVEKIT_API_SECRET"),
 		agentName: os.Getenv("LIVEKIT_AGENT_NAME"),
 		data:      envOr("HEADSTART_DATA", ".headstart"),
 		models:    envOr("HEADSTART_MODELS", defaultModels()),
 		region:    os.Getenv("HEADSTART_REGION"),
-		drain:     time.Hour, lookupBudget: budget, rememberBudget: remember, cpus: cpus,
+		drain:     time.Hour, lookupBudget: budget, rememberBudget: remember, cpus: cpus, maxChunks: maxChunks,
 		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"), voyageKey: os.Getenv("VOYAGE_API_KEY"),
 		operatorKey: os.Getenv("HEADSTART_API_KEY"),
-	}, errors.Join(err, rememberErr, cpusErr)
+	}, errors.Join(err, rememberErr, cpusErr, chunksErr)
+}
+
+// countOf reads a number above 0; 0 where there is none.
+func countOf(name string) (int, error) {
+	v := os.Getenv(name)
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n <= 0 {
+		return 0, usageError{fmt.Errorf("%s: %q is not a number above 0", name, v)}
+	}
+	return n, nil
 }
 
 func envOr(name, otherwise string) string {
@@ -103,7 +118,7 @@ func defaultModels() string {
 func (s *settings) workerFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&s.agents, "agent", nil, "agent `FILE` to serve (YAML or JSON); may be given more than once")
-	f.StringSliceVar(&s.bases, "base", nil, "knowledge base to load, `NAME=DIR`; may be given more than once")
+	f.StringSliceVar(&s.bases, "base", nil, "folder to push into a base before calls are taken, `NAME=DIR`; bases that are in the store need none; may be given more than once")
 	f.StringVar(&s.url, "url", s.url, "LiveKit server (LIVEKIT_URL)")
 	f.StringVar(&s.agentName, "agent-name", s.agentName, "name for explicit dispatch; without one the worker joins every new room (LIVEKIT_AGENT_NAME)")
 	f.StringVar(&s.data, "data", s.data, "`DIR` of the log and its spools (HEADSTART_DATA)")
@@ -139,7 +154,7 @@ func (s settings) fields() []zap.Field {
 		zap.String("version", version), zap.String("livekit_url", s.url), zap.String("livekit_api_key", mask(s.apiKey)),
 		zap.String("livekit_api_secret", mask(s.apiSecret)), zap.String("agent_name", s.agentName),
 		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("erasures", erasuresOr(s.erasures, s.data)), zap.String("database", maskURL(s.database)), zap.String("models", s.models),
-		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls),
+		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls), zap.Int("index_max_chunks", s.maxChunks),
 		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
 		zap.Duration("lookup_budget", s.lookupBudget), zap.Duration("remember_budget", s.rememberBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"headstart/retrieval"
+	"headstart/retrieval/knowledge"
+	"headstart/worker"
+	"headstart/worker/calllog"
+)
+
+// openBases pushes the folders of --base into the store, brings what the store
+// holds into memory, and looks whether the agents can read what they name.
+func (srv *server) openBases(ctx context.Context, k *kit, agents []worker.Agent) error {
+	folders, err := srv.settings.baseFolders()
+	if err != nil {
+		return err
+	}
+	srv.shelf = knowledge.NewShelf(srv.db, k.library, knowledge.ShelfConfig{MaxChunks: srv.settings.maxChunks}, srv.log)
+	if err := srv.db.Ping(ctx); err != nil {
+		srv.log.Warn("bases are not in memory: the database does not answer", zap.Error(err))
+		return nil // the shelf goes on asking, and calls are taken meanwhile
+	}
+	for _, name := range slices.Sorted(maps.Keys(folders)) {
+		if err := k.pushFolder(ctx, srv.db, agents, name, folders[name]); err != nil {
+			return err
+		}
+	}
+	if err := srv.shelf.Load(ctx); err != nil {
+		return err
+	}
+	return k.checkBases(ctx, agents)
+}
+
+// pushFolder pushes a folder with the embedder and the language of the first
+// agent that reads its base.
+func (k *kit) pushFolder(ctx context.Context, store knowledge.Target, agents []worker.Agent, base, dir string) error {
+	at := slices.IndexFunc(agents, func(a worker.Agent) bool { return slices.Contains(a.Bases(), base) })
+	if at < 0 {
+		k.log.Warn("base is not pushed: no agent here reads it", zap.String("base", base))
+		return nil
+	}
+	embedder, err := k.documentEmbedder(ctx, agents[at])
+	if err != nil {
+		return err
+	}
+	r, err := knowledge.Push{
+		Store: store, Org: k.org(), Base: base, Embedder: embedder, Language: primary(agents[at].Language),
+	}.Dir(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("--base %s=%s: %w", base, dir, err)
+	}
+	for _, f := range r.Refused {
+		k.log.Warn("file left out of its base", zap.String("base", base), zap.Error(f))
+	}
+	if r.Base.Chunks == 0 {
+		return fmt.Errorf("--base %s=%s: no passage in it", base, dir)
+	}
+	k.log.Info("base pushed", zap.String("base", base), zap.Int("put", r.Put), zap.Int("kept", r.Kept), zap.Int("removed", r.Removed),
+		zap.Int("refused", len(r.Refused)), zap.Int("embedded", r.Embedded), zap.Int("chunks", r.Base.Chunks))
+	return nil
+}
+
+// documentEmbedder is the embedder of an agent, without what only questions have.
+func (k *kit) documentEmbedder(ctx context.Context, a worker.Agent) (retrieval.Embedder, error) {
+	a.Embedder.Options = maps.Clone(a.Embedder.Options)
+	delete(a.Embedder.Options, "delay_ms")
+	return k.embedder(ctx, a)
+}
+
+// checkBases tells of bases that are not there, and of those with vectors that an
+// agent's embedder cannot be compared with: better now than in a call.
+func (k *kit) checkBases(ctx context.Context, agents []worker.Agent) error {
+	var wrong []error
+	for _, a := range agents {
+		for _, base := range a.Bases() {
+			segment, ok := k.library.Get(k.org(), base)
+			if !ok {
+				wrong = append(wrong, usageError{fmt.Errorf("agent %s reads base %s, which is not in the store: push it with headstart docs push DIR --base %s, or say where it is with --base %s=DIR", a.Name, base, base, base)})
+				continue
+			}
+			embedder, err := k.documentEmbedder(ctx, a)
+			if err != nil {
+				return err
+			}
+			if model, dim := segment.Model(); model != "" && (model != embedder.Name() || dim != embedder.Dim()) {
+				wrong = append(wrong, fmt.Errorf("agent %s: %w", a.Name, retrieval.ErrMismatch{
+					Base: base, Holds: model, HoldsDim: dim, Got: embedder.Name(), GotDim: embedder.Dim(),
+				}))
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+func (k *kit) org() string { return calllog.DefaultOrg }
+
+// keepBases keeps what is searched in step with the store until ctx ends.
+func (srv *server) keepBases(ctx context.Context) {
+	if err := srv.shelf.Run(ctx); err != nil {
+		srv.log.Error("bases are not kept in step any more", zap.Error(err))
+	}
+}
