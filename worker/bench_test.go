@@ -59,7 +59,7 @@ func newDrainingBench(t *testing.T, name string, drainFor time.Duration, change 
 	b := &bench{t: t, server: devservertest.Start(t), name: name, served: make(chan error, 1)}
 	b.openLogs()
 	served := b.clinic()
-	cfg := worker.Config{URL: b.server.URL, APIKey: b.server.APIKey, APISecret: b.server.APISecret, MaxCalls: 8, Region: "ES"}
+	cfg := worker.Config{URL: b.server.URL, APIKey: b.server.APIKey, APISecret: b.server.APISecret, MaxCalls: 8, Region: "ES", Facts: b.db}
 	if change != nil {
 		change(&cfg, &served)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"headstart/memory"
 	"headstart/retrieval"
+	"headstart/retrieval/embed"
 	"headstart/turn"
 	"headstart/worker"
 	"headstart/worker/calllog"
@@ -465,4 +467,54 @@ func TestNoRecall(t *testing.T) {
 		}
 		s.shipAll()
 	}
+}
+
+// metered counts the questions that reach an embedder, each of which takes 80 ms.
+type metered struct {
+	retrieval.Embedder
+	asked atomic.Int64
+}
+
+func (m *metered) EmbedQuery(ctx context.Context, text string) ([]float32, error) {
+	m.asked.Add(1)
+	time.Sleep(80 * time.Millisecond)
+	return retrieval.EmbedQuery(ctx, m.Embedder, text)
+}
+
+// A question that is searched and recalled is embedded once, and both have its
+// vector when the embedder has answered.
+func TestOneEmbeddingServesSearchAndRecall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &metered{Embedder: embed.Hashing(256)}
+		shared := embed.Shared(e)
+		held := memory.Held{Fact: memory.Fact{ID: "f", Text: "Tiene seguro de Sanitas."}}
+		if err := memory.Embed(t.Context(), shared, []*memory.Held{&held}); err != nil {
+			t.Fatal(err)
+		}
+		index, err := memory.NewIndex(memory.Reading{Language: "es", Embedder: shared, At: time.Now()}, []memory.Held{held})
+		if err != nil {
+			t.Fatal(err)
+		}
+		searcher := searcherOf(t, shared)
+		for n, question := range []string{"¿aceptan mi seguro?", "¿y Sanitas?"} {
+			began := time.Now()
+			var both sync.WaitGroup
+			both.Go(func() {
+				r, err := searcher.Search(t.Context(), retrieval.Query{Org: "default", Text: question, Bases: []retrieval.Attachment{{Base: "clinica-norte"}}})
+				if err != nil || r.Degraded != nil {
+					t.Errorf("search: %v, %v", err, r.Degraded)
+				}
+			})
+			both.Go(func() {
+				if facts, err := index.Recall(t.Context(), question); err != nil || len(facts) != 1 {
+					t.Errorf("recall: %v, %v", facts, err)
+				}
+			})
+			both.Wait()
+			if asked, took := e.asked.Load(), time.Since(began); asked != int64(n+1) || took != 80*time.Millisecond {
+				t.Fatalf("%d requests after %d questions, the last took %v", asked, n+1, took)
+			}
+		}
+	})
 }
