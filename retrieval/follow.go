@@ -22,18 +22,24 @@ const (
 // text several times over; of the vectors it is what lies between the two.
 func questions(q Query, segments []*Segment) (all []*asked, lead *asked) {
 	plain := &asked{text: q.Text, segments: segments}
-	before := strings.Join(worthTurns(q.Before, segments), "\n")
+	before := strings.Join(leansOn(q, segments), "\n")
 	if before == "" {
 		return []*asked{plain}, plain
 	}
 	content := contentOf(q.Text, segments)
-	if content > FollowUp && !pointsBack(q.Text, segments) {
-		return []*asked{plain}, plain
-	}
 	together := &asked{text: before + "\n" + q.Text, segments: segments}
 	times := timesOver(content, contentOf(before, segments))
 	lead = &asked{text: before + strings.Repeat("\n"+q.Text, times), segments: segments}
 	return []*asked{plain, together}, lead
+}
+
+// leansOn are the turns that a question leans on, none for one that says all itself.
+func leansOn(q Query, segments []*Segment) []string {
+	before := worthTurns(q.Before, segments)
+	if len(before) == 0 || contentOf(q.Text, segments) > FollowUp && !pointsBack(q.Text, segments) {
+		return nil
+	}
+	return before
 }
 
 // timesOver is how many times a question is asked beside the turns before it, by

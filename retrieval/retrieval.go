@@ -28,7 +28,7 @@ type Passage struct {
 	Path    string  // the file, as it was pushed: "faq/horarios.md"
 	Heading string  // its heading path, "Tarifas › Revisión"; empty above the first heading
 	Text    string  // what the model reads: the text under the heading
-	Score   float64 // of its best hit
+	Score   float64 // of its best hit; the order follows it but where a reranker decides
 	Hits    []Hit   // the chunks in it that were found, best first; at least one
 }
 
@@ -36,7 +36,11 @@ type Passage struct {
 type Hit struct {
 	ID    string  // the chunk's id
 	Score float64 // fused, relative to the best of this search: 1.0 is the top
-	Marks         // of the question as it was asked
+	Marks         // of the question as it was asked, or rewritten
+	// Reranked is its place in the reranker's order, from 1, and Relevance what that
+	// made of it; 0 when it was not asked.
+	Reranked  int
+	Relevance float64
 	// Together are those of the question with the turns before it; zero when that
 	// was not searched. See Query.Before.
 	Together Marks
@@ -92,6 +96,9 @@ type Query struct {
 	// K is how many passages at most, in place of what the attachments say; 0 leaves it
 	// to them.
 	K int
+	// Written tells that the answer is read, not heard: there is time for what a spoken
+	// turn is spared.
+	Written bool
 	// Ranks asks for the place of each hit in both branches, however far down it is:
 	// to look at, for it costs another look at every chunk.
 	Ranks bool
@@ -123,6 +130,12 @@ type Result struct {
 	Degraded error
 	// Followed tells that the turns before the question were searched with it.
 	Followed bool
+	// Rewritten is the question that was searched in place of the one that was asked,
+	// empty for most; Unrewritten is why there is none, nil when none was wanted.
+	Rewritten   string
+	Unrewritten error
+	// Unranked is why the fused order stands although a reranker was to judge it.
+	Unranked error
 	// EmbedTook is the time that the embedder took, or was given.
 	EmbedTook time.Duration
 }

@@ -21,6 +21,11 @@ const (
 type Searcher struct {
 	library  *Library
 	embedder Embedder
+
+	reranker      Reranker // nil for none
+	reranking     Reranking
+	rewriter      Rewriter // nil for none
+	rewriteWithin time.Duration
 }
 
 // NewSearcher returns a searcher of a library. Without an embedder (nil) the
@@ -48,13 +53,29 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	rewriting := s.rewrite(ctx, q, r)
+	if rewriting != nil {
+		defer rewriting.cancel()
+	}
 	a, err := s.answer(ctx, q, r, Pool, Fused)
-	defer a.close()
+	defer func() { a.close() }()
 	if err != nil {
 		return Result{}, err
 	}
+	if rewriting != nil {
+		a, q = s.instead(ctx, rewriting, q, a)
+	}
+	return s.handOut(ctx, q, a)
+}
+
+// handOut puts what was found in its last order, and into sections.
+func (s *Searcher) handOut(ctx context.Context, q Query, a *answer) (Result, error) {
+	order := s.rerank(ctx, q, a, a.fused())
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudgetSpent) {
+		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
+	}
 	result := a.Result
-	result.Passages = a.passages(q.Ranks)
+	result.Passages = a.passages(order, q.Ranks)
 	return result, nil
 }
 
@@ -62,8 +83,9 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Result, error) {
 type answer struct {
 	Result  // without passages
 	reading *reading
-	all     []*asked // the plain question first
-	lead    *asked   // what is ranked: the plain question, or all at once
+	all     []*asked          // the plain question first
+	lead    *asked            // what is ranked: the plain question, or all at once
+	judged  map[string]judged // by the reranker, by id; nil when it was not asked
 }
 
 func (a *answer) close() {
@@ -123,13 +145,20 @@ func (a *answer) late(ctx context.Context) error {
 	return nil
 }
 
-// passages hands out sections of what is found.
-func (a *answer) passages(ranks bool) []Passage {
+// passages hands out sections of what is found, best first.
+func (a *answer) passages(found []candidate, ranks bool) []Passage {
 	h := newHanding(a.reading.segments, a.reading.k)
-	for _, c := range a.fused() {
+	for _, c := range found {
 		h.offer(c)
 	}
-	return h.passages(a.all, ranks)
+	passages := h.passages(a.all, ranks)
+	for _, p := range passages {
+		for i := range p.Hits {
+			j := a.judged[p.Hits[i].ID]
+			p.Hits[i].Reranked, p.Hits[i].Relevance = j.place, j.relevance
+		}
+	}
+	return passages
 }
 
 // fused is what was found, in one order, each chunk at or above its base's floor.
