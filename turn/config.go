@@ -22,6 +22,9 @@ type Config struct {
 	// Org and Bases are what the agent's searches read. Without bases no search runs.
 	Org   string
 	Bases []retrieval.Attachment
+	// Written tells that the caller reads the answers: a conversation in writing, whose
+	// lookups may take longer. A message typed in a spoken call is none.
+	Written bool
 	// Contact is who is on the line, for the log of recalls; nil when nobody is known.
 	Contact *memory.Contact
 	// Says is how the voice pronounces words; the log never shows it.
@@ -59,7 +62,7 @@ type Greeting struct {
 type Timing struct {
 	MinEndpointing  time.Duration // 300 ms after the end of speech, when the words are final
 	MaxEndpointing  time.Duration // 2.5 s, when a final is still owed
-	LookupBudget    time.Duration // 250 ms from commit, search and recall together
+	LookupBudget    time.Duration // 250 ms from commit, 3 s in writing, search and recall together
 	MinInterruption time.Duration // 500 ms of speech over the agent stop it
 	// MinInterruptionWords is how many words, besides, the caller must say. Default 0.
 	MinInterruptionWords int
@@ -69,6 +72,9 @@ type Timing struct {
 	Away                 time.Duration // 15 s with both sides silent
 	MaxDuration          time.Duration // 600 s, the call's ceiling
 }
+
+// writtenBudget is what a caller who reads is kept waiting for a lookup.
+const writtenBudget = 3 * time.Second
 
 // lookupGrace is how long after the budget a searcher that was cancelled may
 // take to hand in what it has, before the turn goes on without it.

@@ -115,8 +115,12 @@ type DocsSources struct {
 	Cosine   float64     `json:"cosine"`
 	Branches []string    `json:"branches"`
 	Followed bool        `json:"followed,omitempty"` // the turns before it were searched with it
-	TookMS   float64     `json:"took_ms"`
-	WaitedMS float64     `json:"waited_ms"` // what the turn waited for it, from commit
+	// Rewritten is what was searched in place of the query; Unranked is why no reranker
+	// ordered the sources although one was to.
+	Rewritten string  `json:"rewritten,omitempty"`
+	Unranked  string  `json:"unranked,omitempty"`
+	TookMS    float64 `json:"took_ms"`
+	WaitedMS  float64 `json:"waited_ms"` // what the turn waited for it, from commit
 	// StartedMS is when the search began, from the end of speech: negative
 	// means before the caller had stopped talking.
 	StartedMS float64 `json:"started_ms"`

@@ -190,8 +190,8 @@ func (s *state) recordSearch(d *debt, l *lookup) []retrieval.Passage {
 	s.record(DocsSources{
 		SpeechID: d.id, Query: l.query, Sources: sources(passages),
 		Evidence: string(docs.Evidence), Cosine: docs.Cosine, Branches: branches(docs.Branches),
-		Followed: docs.Followed,
-		TookMS:   ms(l.came - l.began), WaitedMS: ms(l.waited(d)), StartedMS: ms(l.began - d.ended), EmbedMS: ms(docs.EmbedTook),
+		Followed: docs.Followed, Rewritten: docs.Rewritten, Unranked: reason(docs.Unranked),
+		TookMS: ms(l.came - l.began), WaitedMS: ms(l.waited(d)), StartedMS: ms(l.began - d.ended), EmbedMS: ms(docs.EmbedTook),
 	})
 	if docs.Degraded != nil {
 		s.record(Failure{SpeechID: d.id, Code: CodeSearchDegraded, Message: docs.Degraded.Error(), Recoverable: true})
@@ -228,6 +228,13 @@ func (s *state) recordSkipped(d *debt, k kind, l *lookup) {
 
 // waited is what the turn waited for the lookup.
 func (l *lookup) waited(d *debt) time.Duration { return max(0, l.came-d.committed) }
+
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
 
 func sources(passages []retrieval.Passage) []DocSource {
 	list := make([]DocSource, 0, len(passages))

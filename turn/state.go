@@ -157,6 +157,9 @@ type reply struct {
 }
 
 func newState(cfg Config, analyser Analyser, recalls bool) *state {
+	if cfg.Written && cfg.Timing.LookupBudget == 0 {
+		cfg.Timing.LookupBudget = writtenBudget
+	}
 	cfg.Timing = cfg.Timing.withDefaults()
 	return &state{cfg: cfg, analyser: analyser, recalls: recalls, quietSince: never}
 }

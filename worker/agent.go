@@ -42,6 +42,8 @@ type Agent struct {
 	// Embedder makes the vectors of the bases and of the questions; hashing when
 	// absent. Agents that share a base must name the same one.
 	Embedder ModelConfig `yaml:"embedder"`
+	// Rerank has what a search found judged once more; absent, nothing is.
+	Rerank *RerankConfig `yaml:"rerank"`
 	// MaxDurationS is the call's ceiling in seconds; 600 when absent.
 	MaxDurationS float64 `yaml:"max_duration_s"`
 }
@@ -184,6 +186,11 @@ func (a Agent) Validate() error {
 			complain("docs[%d].late: %q is not known; use skip, or leave it out for the words alone", i, d.Late)
 		case d.K < 0:
 			complain("docs[%d].k: %d is negative", i, d.K)
+		}
+	}
+	if a.Rerank != nil {
+		if err := a.Rerank.reranking(a.Docs).Validate(); err != nil {
+			complain("rerank: %w", err)
 		}
 	}
 	if a.Memory != nil {

@@ -64,6 +64,7 @@ func TestParseAgentRefuses(t *testing.T) {
 		{"a dynamic block", "name: identity", "name: view, region: dynamic", []string{"static"}},
 		{"a score out of range", "min_score: 0.3", "min_score: 3", []string{"min_score"}},
 		{"an unknown way to be late", "late: skip", "late: wait", []string{"docs[1].late"}},
+		{"a pool that changes nothing", "hears: [Sanitas]", "rerank: {provider: cohere, model: m, pool: 8}", []string{"a pool of 8 is no larger than the 8 passages"}},
 		{"a mode that is not there yet", "base: tarifas", "base: tarifas, mode: tool", []string{"mode"}},
 		{"everything at once", "name: clinica-norte\nlanguage: es-ES", "name: A B", []string{"not a slug", "language: missing"}},
 	} {

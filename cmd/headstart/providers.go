@@ -62,7 +62,9 @@ func (k *kit) lookups(ctx context.Context, a worker.Agent, s *worker.Served) err
 	embedder = embed.Shared(embedder)
 	s.Names.Embedder = embedder.Name()
 	if len(a.Docs) > 0 {
-		s.Searcher = retrieval.NewSearcher(k.library, embedder)
+		if s.Searcher, err = k.searcher(a, embedder); err != nil {
+			return err
+		}
 	}
 	return k.memory(a, s, embedder)
 }

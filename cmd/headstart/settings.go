@@ -40,6 +40,7 @@ type settings struct {
 	proposer               memory.Model  // of the demo: asked instead of the agents' models
 
 	deepgramKey, openaiKey, voyageKey string
+	cohereKey, jinaKey                string
 	operatorKey                       string // that /v1 asks for; empty asks for none
 }
 
@@ -57,6 +58,7 @@ func settingsFromEnv() (settings, error) {
 		region:    os.Getenv("HEADSTART_REGION"),
 		drain:     time.Hour, lookupBudget: budget, rememberBudget: remember, cpus: cpus, maxChunks: maxChunks,
 		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"), voyageKey: os.Getenv("VOYAGE_API_KEY"),
+		cohereKey: os.Getenv("COHERE_API_KEY"), jinaKey: os.Getenv("JINA_API_KEY"),
 		operatorKey: os.Getenv("HEADSTART_API_KEY"),
 	}, errors.Join(err, rememberErr, cpusErr, chunksErr)
 }
@@ -158,7 +160,7 @@ func (s settings) fields() []zap.Field {
 		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
 		zap.Duration("lookup_budget", s.lookupBudget), zap.Duration("remember_budget", s.rememberBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
-		zap.String("voyage_api_key", mask(s.voyageKey)),
+		zap.String("voyage_api_key", mask(s.voyageKey)), zap.String("cohere_api_key", mask(s.cohereKey)), zap.String("jina_api_key", mask(s.jinaKey)),
 		zap.String("api_key", mask(s.operatorKey)),
 	}
 }
