@@ -229,8 +229,8 @@ func (a Agent) Bases() []string {
 // Remembers tells whether the agent keeps anything of what its calls teach.
 func (a Agent) Remembers() bool { return a.Memory != nil && len(a.Memory.Remember) > 0 }
 
-// tools are those that the agent has, the platform's own among them.
-func (a Agent) tools() []string { return []string{"search", "recall", "end_call"} }
+// Tools are those that the agent has, the platform's own among them.
+func (a Agent) Tools() []string { return []string{"search", "recall", "end_call"} }
 
 // rules are what every agent's prompt begins with: how to treat what the
 // platform looks up, and that the answer will be spoken.

@@ -130,7 +130,7 @@ func (w *Worker) learn(ctx context.Context, served Served, call string) (memory.
 func (w *Worker) lesson(ctx context.Context, served Served, call string) (memory.Lesson, error) {
 	lesson := memory.Lesson{
 		Org: w.cfg.Org, Call: call, At: time.UnixMicro(time.Now().UnixMicro()), Policy: *served.Agent.Memory,
-		Tools: served.Agent.tools(), Prompt: served.Agent.prompt(), Language: served.Agent.Language,
+		Tools: served.Agent.Tools(), Prompt: served.Agent.prompt(), Language: served.Agent.Language,
 	}
 	for after := int64(0); ; {
 		page, err := w.book.Read(ctx, call, after, pageOfTurns)

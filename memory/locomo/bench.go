@@ -68,6 +68,9 @@ type Report struct {
 // depth is the deepest rank that is counted.
 const depth = 20
 
+// language is that of the data.
+const language = "en"
+
 // tally is what the questions gave so far.
 type tally struct {
 	scores     map[int]*Score // by category; hits are counts
@@ -103,7 +106,7 @@ func Bench(ctx context.Context, all []Conversation, o Options) (Report, error) {
 	}
 	t := tally{scores: map[int]*Score{}}
 	for _, c := range all {
-		x, err := memory.NewIndex(memory.Reading{Language: "en", Embedder: o.Embedder, Calibration: o.Calibration, At: latest(c.Facts)}, c.Facts)
+		x, err := memory.NewIndex(memory.Reading{Language: language, Embedder: o.Embedder, Calibration: o.Calibration, At: latest(c.Facts)}, c.Facts)
 		if err != nil {
 			return Report{}, fmt.Errorf("bench %s: %w", c.Name, err)
 		}
