@@ -22,7 +22,8 @@ type LargeQuery struct {
 	Terms []string
 	// Vector is the question's, of unit length. Empty: the words answer alone.
 	Vector []float32
-	// Weak is the cosine below which a chunk is no candidate of the vectors.
+	// Weak is the cosine below which a chunk is no candidate of the vectors, and so is
+	// one below VectorMargin of the best; at -1 or less every chunk is a candidate.
 	Weak float64
 	// WordsWeight and VectorsWeight are what the branches count in the fusion, which is
 	// reciprocal rank fusion with k 60 as in memory; a branch of weight 0 is not asked.

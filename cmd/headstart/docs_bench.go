@@ -22,6 +22,7 @@ type docsBench struct {
 	depth     int
 	arm       string
 	store     string
+	database  string // URL of the PostgreSQL
 	limit     int
 	alone     bool
 	asJSON    bool
@@ -45,10 +46,16 @@ what the user said before it. The table then has a row for the last turn alone a
 well; --alone asks nothing else.
 
 With --calibrate odd --on even, the weights of the two branches are fitted on every
-other query and judged on the rest. Queries are counted from 1, in their file's order.`,
+other query and judged on the rest. Queries are counted from 1, in their file's order.
+
+With --store postgres the collection is put into the PostgreSQL of
+HEADSTART_DATABASE_URL for the time of the run, and asked there by one statement a
+query, then in memory, and the table has both and what they took. Questions are asked
+there as they stand, without the turns before them.`,
 		Example: `  headstart docs bench data/scifact --arm words
   headstart docs bench data/xquad-es --language es --json
   headstart docs bench data/xquad-en --embedder openai --embedder-url http://127.0.0.1:9911/v1 --embedder-model m
+  HEADSTART_DATABASE_URL=postgres://localhost/headstart headstart docs bench data/scifact --store postgres --depth 10
   headstart docs bench data/xquad-en --agent agent.yaml --calibrate odd --on even`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -64,6 +71,7 @@ other query and judged on the rest. Queries are counted from 1, in their file's 
 	f.IntVar(&o.depth, "depth", bench.DefaultDepth, "documents of each ranking that are judged")
 	f.StringVar(&o.arm, "arm", string(retrieval.Fused), "what is ranked: words, vectors or fused")
 	f.StringVar(&o.store, "store", "memory", "where the collection is searched: memory or postgres")
+	databaseFlag(cmd, &o.database)
 	f.IntVar(&o.limit, "limit-queries", 0, "ask only the first `N` queries that are judged; 0 is all")
 	f.BoolVar(&o.alone, "alone", false, "ask the last turn without the turns before it")
 	f.StringVar(&o.runFile, "run", "", "write the rankings to this `FILE`, as trec_eval reads them")
@@ -99,17 +107,18 @@ func (o *docsBench) check() error {
 	return nil
 }
 
-func (o *docsBench) run(cmd *cobra.Command, dir string) error {
+func (o *docsBench) run(cmd *cobra.Command, dir string) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
 	cfg := bench.Config{Dir: dir, Language: o.language, Limit: o.limit, Progress: stagesOn(cmd.ErrOrStderr())}
-	store, err := o.openStore(ctx)
+	beside, done, err := o.openStore(ctx)
 	if err != nil {
 		return err
 	}
-	cfg.Store = store
+	defer func() { err = errors.Join(err, done()) }()
+	cfg.Store = beside
 	if retrieval.Arm(o.arm) != retrieval.Words {
 		if cfg.Embedder, err = o.embedder.open(ctx); err != nil {
 			return err
@@ -122,19 +131,11 @@ func (o *docsBench) run(cmd *cobra.Command, dir string) error {
 	if c.Unasked > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d judged queries are not in queries.jsonl and do not count\n", c.Unasked)
 	}
-	return o.report(ctx, cmd, c, bench.Way{
-		Arm: retrieval.Arm(o.arm), Depth: o.depth, Alone: o.alone, Half: bench.Half(o.on), Progress: cfg.Progress,
-	})
-}
-
-// errPostgres stands until bases are searched there.
-var errPostgres = errors.New("--store postgres: this binary searches collections in memory only")
-
-func (o *docsBench) openStore(context.Context) (bench.Store, error) {
-	if o.store == "postgres" {
-		return nil, errPostgres
+	w := bench.Way{Arm: retrieval.Arm(o.arm), Depth: o.depth, Alone: o.alone || o.store == "postgres", Half: bench.Half(o.on), Progress: cfg.Progress}
+	if o.store == "postgres" && !o.asJSON {
+		return o.compare(ctx, cmd.OutOrStdout(), c, c.Through(bench.Memory{}.Name(), beside.memory, beside.index), w)
 	}
-	return bench.Memory{}, nil
+	return o.report(ctx, cmd, c, w)
 }
 
 func (o *docsBench) report(ctx context.Context, cmd *cobra.Command, c *bench.Collection, w bench.Way) error {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"headstart/retrieval/bench"
+	"headstart/store/postgres"
+	"headstart/store/postgres/postgrestest"
 	"headstart/worker"
 )
 
@@ -66,6 +68,38 @@ func TestDocsBenchTable(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Fatalf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+// A collection is asked in PostgreSQL and in memory in one run, and leaves nothing.
+func TestDocsBenchInPostgres(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.Database(t)
+	dir := judged(t)
+	asked := []string{"docs", "bench", dir, "--language", "es", "--store", "postgres", "--database", url, "--embedder", "hashing"}
+	if _, err := command(t, asked...); !errors.Is(err, postgres.ErrOlder) {
+		t.Fatalf("bench in a database without tables: %v", err)
+	}
+	if _, err := command(t, "migrate", "--database", url); err != nil {
+		t.Fatalf("migrate: %v", err)
+	}
+	for range 2 {
+		out, err := command(t, asked...)
+		if err != nil || !strings.Contains(out, "fused, postgres") || !strings.Contains(out, "fused, memory") || !strings.Contains(out, "at the median") {
+			t.Fatal(err, out)
+		}
+	}
+	out, err := command(t, append(asked, "--json")...)
+	if err != nil || !strings.Contains(out, `"store":"postgres"`) {
+		t.Fatal(err, out)
+	}
+	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	bases, err := db.AllBases(t.Context())
+	if err := errors.Join(err, db.Close()); err != nil || len(bases) != 0 {
+		t.Fatalf("left %+v, %v", bases, err)
 	}
 }
 

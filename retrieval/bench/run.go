@@ -98,6 +98,14 @@ func (c *Collection) Ask(ctx context.Context, w Way) (Report, error) {
 	return c.report(w, t), nil
 }
 
+// Through is the same collection asked through another ranker of it, for a
+// comparison in one run: what store names it, and what its index took.
+func (c *Collection) Through(store string, r Ranker, index Index) *Collection {
+	other := *c
+	other.Store, other.ranker, other.Index = store, r, index
+	return &other
+}
+
 func (c *Collection) rankerFor(w Way) (Ranker, error) {
 	if w.Calibration == nil {
 		return c.ranker, nil

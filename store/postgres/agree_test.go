@@ -77,7 +77,9 @@ func (h held) matching(q retrieval.LargeQuery) (n int) {
 	var cosines []float64
 	if len(q.Vector) > 0 {
 		cosines = h.cosines(q.Vector)
-		floor = max(q.Weak, retrieval.VectorMargin*slices.Max(cosines))
+		if floor = q.Weak; q.Weak > -1 {
+			floor = max(floor, retrieval.VectorMargin*slices.Max(cosines))
+		}
 	}
 	for i, c := range h.chunks {
 		words := strings.Fields(c.Text)

@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"context"
 	"testing"
 
 	"headstart/retrieval/knowledge"
@@ -18,4 +19,41 @@ func TestKnowledge(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Memory(t, func(t *testing.T) storetest.Memories { return open(t, migrated(t)) })
+}
+
+// A watcher that is cut off goes on, and is told that anything may have changed.
+func TestWatchReconnects(t *testing.T) {
+	t.Parallel()
+	url := migrated(t)
+	db, writer := open(t, url), open(t, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told, done := make(chan string, 100), make(chan error, 1)
+	go func() { done <- db.Watch(ctx, func(org, base string) { told <- org + "/" + base }) }()
+	await := func(want string) {
+		t.Helper()
+		for {
+			select {
+			case got := <-told:
+				if got == want {
+					return
+				}
+			case <-t.Context().Done():
+				t.Fatalf("not told of %s", want)
+			}
+		}
+	}
+	await("/")
+	for range 2 {
+		raw(t, url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`)
+		await("/")
+		if err := writer.SetQuota(ctx, "clinica", knowledge.Quota{}); err != nil {
+			t.Fatalf("set quota: %v", err)
+		}
+		await("clinica/")
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatalf("watch: %v", err)
+	}
 }

@@ -147,14 +147,14 @@ func TestSearchLarge(t *testing.T) {
 	db := open(t, migrated(t))
 	small(t, db)
 	hits := search(t, db, retrieval.LargeQuery{
-		Org: tenant, Base: "clinica", Terms: spanish.Terms("¿Cuánto cuesta la resonancia?"), Vector: []float32{0.6, 0.8},
+		Org: tenant, Base: "clinica", Terms: spanish.Terms("¿Cuánto cuesta la resonancia?"), Vector: []float32{0.68, 0.7332},
 		Weak: 0.3, WordsWeight: 1, VectorsWeight: 1, K: 3,
 	})
 	if diff := cmp.Diff([]string{"a.md#1", "a.md#0", "a.md#3"}, ids(hits)); diff != "" {
 		t.Fatalf("hits (-want +got):\n%s\n%+v", diff, hits)
 	}
 	seg := restored(t, db, tenant, "clinica")
-	want := rankedBy(t, seg, fixed{2, []float32{0.6, 0.8}}, "¿Cuánto cuesta la resonancia?", 3)
+	want := rankedBy(t, seg, fixed{2, []float32{0.68, 0.7332}}, "¿Cuánto cuesta la resonancia?", 3)
 	for i, h := range hits {
 		if diff := cmp.Diff(want[i].Hit.Marks, h.Marks, cmpopts.EquateApprox(0, 2e-3)); diff != "" {
 			t.Fatalf("marks of %s (-in memory +in PostgreSQL):\n%s", h.Chunk.ID, diff)
@@ -276,8 +276,11 @@ func TestEveryTenantGetsItsOwn(t *testing.T) {
 	}
 	for org, size := range sizes {
 		all := readBase(t, db, org, "docs")
-		for _, k := range []int{1, 8, 30, 100} {
+		for i, k := range []int{1, 8, 30, 100, 1, 8, 30, 100} {
 			q := both(org, "docs", h.vector(), k, "palabra0", "palabra3")
+			if i >= 4 {
+				q.Weak = 0.2
+			}
 			hits := search(t, db, q)
 			if want := min(k, all.matching(q)); len(hits) != want {
 				t.Fatalf("org %s with %d pieces gave %d of %d that match, k %d", org, size, len(hits), want, k)

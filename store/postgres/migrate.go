@@ -47,7 +47,8 @@ func listMigrations(files fs.FS) ([]migration, error) {
 	}
 	var list []migration
 	for i, name := range names {
-		number, _, _ := strings.Cut(strings.TrimPrefix(name, "migrations/"), "_")
+		short := strings.TrimSuffix(strings.TrimPrefix(name, "migrations/"), ".sql")
+		number, _, _ := strings.Cut(short, "_")
 		version, err := strconv.Atoi(number)
 		if err != nil || version != i+1 {
 			return nil, fmt.Errorf("list migrations: %s is not number %d", name, i+1)
@@ -56,7 +57,7 @@ func listMigrations(files fs.FS) ([]migration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read migration: %w", err)
 		}
-		list = append(list, migration{version, name, string(text)})
+		list = append(list, migration{version, short, string(text)})
 	}
 	return list, nil
 }

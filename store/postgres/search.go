@@ -194,14 +194,18 @@ func (w *writer) words(text string) string {
 // A cosine with a vector of zeros is no number, which PostgreSQL sorts above all.
 func (w *writer) vectors(vector []float32, weak float64) string {
 	question := w.arg(pgvector.NewHalfVector(vector))
+	floor := w.arg(weak) + `::float8`
+	if weak > -1 {
+		floor = fmt.Sprintf(`greatest(%s, %g * (SELECT max(cosine) FROM found))`, floor, retrieval.VectorMargin)
+	}
 	w.cosine = fmt.Sprintf(`1 - (l.vector <=> %s)`, question)
 	return fmt.Sprintf(`near AS MATERIALIZED (SELECT l.row, l.id, %[1]s AS cosine FROM %[2]s l ORDER BY l.vector <=> %[3]s LIMIT %[4]d),
 exact AS MATERIALIZED (SELECT l.row, l.id, %[1]s AS cosine FROM %[2]s l
 	WHERE (SELECT count(*) FROM near) < %[4]d ORDER BY (l.vector <=> %[3]s) + 0, l.id LIMIT %[4]d),
 found AS (SELECT * FROM (SELECT * FROM near UNION SELECT * FROM exact) t WHERE cosine <= 1.01),
 vectors AS (SELECT row, id, cosine, row_number() OVER (ORDER BY cosine DESC, id) AS rank FROM found
-	WHERE cosine >= greatest(%[5]s::float8, %[6]g * (SELECT max(cosine) FROM found)) ORDER BY cosine DESC, id LIMIT %[4]d)`,
-		w.cosine, w.table, question, w.pool, w.arg(weak), retrieval.VectorMargin)
+	WHERE cosine >= %[5]s ORDER BY cosine DESC, id LIMIT %[4]d)`,
+		w.cosine, w.table, question, w.pool, floor)
 }
 
 // fused is reciprocal rank fusion, k 60.

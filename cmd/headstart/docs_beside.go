@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"headstart/retrieval/bench"
+	"headstart/store/postgres"
+)
+
+// beside indexes a collection where it was asked for, and in memory as well when
+// that is another place.
+type beside struct {
+	bench.Store
+	memory bench.Ranker // nil when the store is memory
+	index  bench.Index
+}
+
+// Index implements bench.Store.
+func (b *beside) Index(ctx context.Context, l bench.Load) (bench.Ranker, bench.Index, error) {
+	if _, same := b.Store.(bench.Memory); !same {
+		var err error
+		if b.memory, b.index, err = (bench.Memory{}).Index(ctx, l); err != nil {
+			return nil, bench.Index{}, err
+		}
+	}
+	return b.Store.Index(ctx, l)
+}
+
+// openStore opens where the collection is searched, and returns how to leave it.
+func (o *docsBench) openStore(ctx context.Context) (b *beside, done func() error, err error) {
+	if o.store == "memory" {
+		return &beside{Store: bench.Memory{}}, func() error { return nil }, nil
+	}
+	at := databaseOr(o.database)
+	if at == "" {
+		return nil, nil, usageError{errors.New("--store postgres: set HEADSTART_DATABASE_URL to a database that headstart migrate has prepared")}
+	}
+	db, err := postgres.Open(ctx, postgres.Config{URL: at})
+	if err != nil {
+		return nil, nil, usageError{fmt.Errorf("HEADSTART_DATABASE_URL: %w", err)}
+	}
+	if err := db.Ping(ctx); err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	c := db.Collections()
+	leave := func() error { return errors.Join(c.Drop(context.WithoutCancel(ctx)), db.Close()) } // nothing stays, however the run ends
+	return &beside{Store: c}, leave, nil
+}
+
+// compare asks a collection in two places and says how much sooner the second answers.
+func (o *docsBench) compare(ctx context.Context, out io.Writer, there, here *bench.Collection, w bench.Way) error {
+	var rows []bench.Row
+	for _, c := range []*bench.Collection{there, here} {
+		r, err := c.Ask(ctx, w)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, bench.Row{Name: o.arm + ", " + c.Store, Report: r})
+	}
+	if err := o.writeRun(there, rows[0].Report); err != nil {
+		return err
+	}
+	if err := bench.Write(out, there, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "\nin memory a search took %.3f ms at the median, by one statement %.3f ms: %.1f times as long\n",
+		rows[1].Search.P50, rows[0].Search.P50, rows[0].Search.P50/rows[1].Search.P50)
+	return err
+}
