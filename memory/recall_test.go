@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,11 +146,11 @@ func TestRecencyMovesAFactByOnePlaceAtMost(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		var aged, ageless []memory.Held
 		for i := range 2 + r.IntN(40) {
-			text := ""
+			var text strings.Builder
 			for range 1 + r.IntN(6) {
-				text += words[r.IntN(len(words))] + " "
+				text.WriteString(words[r.IntN(len(words))] + " ")
 			}
-			f := held(fmt.Sprintf("f%02d", i), text, time.Duration(r.IntN(2000))*day)
+			f := held(fmt.Sprintf("f%02d", i), text.String(), time.Duration(r.IntN(2000))*day)
 			f.Confidence = r.Float64()
 			if r.IntN(2) == 0 {
 				if err := memory.Embed(t.Context(), e, []*memory.Held{&f}); err != nil {
@@ -227,11 +228,11 @@ func BenchmarkRecall(b *testing.B) {
 		r := rand.New(rand.NewPCG(1, 2))
 		facts := make([]memory.Held, n)
 		for i := range facts {
-			text := ""
+			var text strings.Builder
 			for range 12 {
-				text += fmt.Sprintf("palabra%d ", int(500*r.ExpFloat64()/5))
+				text.WriteString(fmt.Sprintf("palabra%d ", int(500*r.ExpFloat64()/5)))
 			}
-			facts[i] = held(fmt.Sprintf("f%03d", i), text, time.Duration(i)*day)
+			facts[i] = held(fmt.Sprintf("f%03d", i), text.String(), time.Duration(i)*day)
 			if err := memory.Embed(b.Context(), e, []*memory.Held{&facts[i]}); err != nil {
 				b.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -141,10 +142,8 @@ func isCard(s string) bool {
 		if head < i.from || head > i.to {
 			continue
 		}
-		for _, n := range i.lengths {
-			if n == len(s) {
-				return luhn(s)
-			}
+		if slices.Contains(i.lengths, len(s)) {
+			return luhn(s)
 		}
 	}
 	return false

@@ -88,13 +88,13 @@ func (a *admission) missingNumber(fact, turn string) (string, bool) {
 func standsIn(digits string, runs [][]string) bool {
 	for _, run := range runs {
 		for i := range run {
-			whole := ""
+			var whole strings.Builder
 			for _, n := range run[i:] {
-				if whole += n; len(whole) >= len(digits) {
+				if whole.WriteString(n); len(whole.String()) >= len(digits) {
 					break
 				}
 			}
-			if whole == digits {
+			if whole.String() == digits {
 				return true
 			}
 		}
@@ -190,7 +190,7 @@ func (a *admission) clauses(text string) []string {
 	var all []string
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(",.;:!?¡¿—…\n", r) }) {
 		var clause []string
-		for _, word := range strings.Fields(part) {
+		for word := range strings.FieldsSeq(part) {
 			if turnings[analyse.Fold(word)] && len(clause) > 0 {
 				all = append(all, strings.Join(clause, " "))
 				clause = nil

@@ -54,11 +54,12 @@ func (e elsewhere) send(ctx context.Context, method, path string, body, into any
 }
 
 func contactPath(contact string, more ...string) string {
-	path := "/v1/contacts/" + url.PathEscape(contact)
+	var path strings.Builder
+	path.WriteString("/v1/contacts/" + url.PathEscape(contact))
 	for _, part := range more {
-		path += "/" + url.PathEscape(part)
+		path.WriteString("/" + url.PathEscape(part))
 	}
-	return path
+	return path.String()
 }
 
 func (e elsewhere) memory(ctx context.Context, contact string) (m v1.Memory, err error) {
