@@ -61,6 +61,7 @@ var (
 	graphFiles  = []wanted{
 		{path: "tokenizer.json"}, {path: "modules.json", optional: true},
 		{path: "sentence_bert_config.json", optional: true}, {path: "1_Pooling/config.json", optional: true},
+		{path: "config_sentence_transformers.json", optional: true},
 		{path: "onnx/model.onnx"}, {path: "onnx/model.onnx_data", optional: true},
 	}
 )
