@@ -14,6 +14,7 @@ import (
 	"headstart/retrieval"
 	"headstart/retrieval/embed"
 	"headstart/retrieval/embed/hub"
+	"headstart/retrieval/embed/onnx"
 	"headstart/retrieval/embed/openai"
 	"headstart/retrieval/embed/remote"
 	"headstart/retrieval/embed/static"
@@ -32,8 +33,10 @@ func (k *kit) embedder(ctx context.Context, a worker.Agent) (retrieval.Embedder,
 		return k.remoteEmbedder(ctx, a, voyage.Open, k.settings.voyageKey, "VOYAGE_API_KEY")
 	case "static":
 		return k.once(a, func() (retrieval.Embedder, error) { return k.staticEmbedder(a.Embedder) })
+	case "onnx":
+		return k.once(a, func() (retrieval.Embedder, error) { return k.graphEmbedder(ctx, a.Embedder) })
 	}
-	return nil, unknown("embedder", a.Embedder.Provider, "hashing, static, openai, voyage")
+	return nil, unknown("embedder", a.Embedder.Provider, "hashing, static, onnx, openai, voyage")
 }
 
 // once makes an embedder for the bases and the questions of all agents that say
@@ -54,6 +57,7 @@ func (k *kit) once(a worker.Agent, open func() (retrieval.Embedder, error)) (ret
 		k.opened = map[string]retrieval.Embedder{}
 	}
 	k.opened[string(said)] = e
+	k.own(e)
 	return e, nil
 }
 
@@ -71,6 +75,29 @@ func (k *kit) staticEmbedder(m worker.ModelConfig) (retrieval.Embedder, error) {
 		return nil, err
 	}
 	return static.Open(static.Config{Dir: dir, Name: m.Model, Dim: o.Dim})
+}
+
+// graphEmbedder runs a model on this machine.
+func (k *kit) graphEmbedder(ctx context.Context, m worker.ModelConfig) (retrieval.Embedder, error) {
+	var o struct {
+		Dir            string `yaml:"dir"`
+		Pooling        string `yaml:"pooling"`
+		MaxTokens      int    `yaml:"max_tokens"`
+		QueryPrefix    string `yaml:"query_prefix"`
+		DocumentPrefix string `yaml:"document_prefix"`
+		Library        string `yaml:"library"`
+	}
+	if err := options(m.Options, &o); err != nil {
+		return nil, fmt.Errorf("embedder: %w", err)
+	}
+	dir, err := k.modelFolder(m.Model, o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return onnx.Open(ctx, onnx.Config{
+		Dir: dir, Name: m.Model, Pooling: o.Pooling, MaxTokens: o.MaxTokens,
+		QueryPrefix: o.QueryPrefix, DocumentPrefix: o.DocumentPrefix, Library: o.Library,
+	})
 }
 
 // modelFolder is where the model of an embedder lies: in a folder that the agent

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -120,7 +121,7 @@ func TestEmbeddersOfAgents(t *testing.T) {
 	fakes := httptest.NewServer(mux)
 	defer fakes.Close()
 	k := &kit{settings: settings{openaiKey: "k", models: t.TempDir()}, log: zap.NewNop()}
-	table := modeltest.Static(t)
+	table, encoder := modeltest.Static(t), modeltest.Encoder(t)
 	const head = "name: a\nlanguage: es-ES\nstt: {provider: flux}\nllm: {provider: extractive}\nvoice: {provider: builtin}\n"
 	for _, tt := range []struct {
 		embedder, name string
@@ -143,11 +144,16 @@ func TestEmbeddersOfAgents(t *testing.T) {
 		{`{provider: static}`, "", 0, "name a model"},
 		{`{provider: static, options: {dir: "%d", dims: 4}}`, "", 0, "dims"},
 		{`{provider: static, options: {dir: "%d/none"}}`, "", 0, "model.safetensors"},
-		{`{provider: other}`, "", 0, "use one of: hashing, static, openai, voyage"},
+		{`{provider: onnx, options: {dir: "%e"}}`, "onnx/" + filepath.Base(encoder) + "@", 8, ""},
+		{`{provider: onnx, model: acme/small, options: {dir: "%e", pooling: cls, max_tokens: 64}}`, "onnx/acme/small@", 8, ""},
+		{`{provider: onnx, options: {dir: "%e", pooling: best}}`, "", 0, `pooling "best" is not known`},
+		{`{provider: onnx, options: {dir: "%d"}}`, "", 0, "none of onnx/model.onnx and model.onnx is there"},
+		{`{provider: onnx, model: acme/small}`, "", 0, "headstart models pull acme/small"},
+		{`{provider: other}`, "", 0, "use one of: hashing, static, onnx, openai, voyage"},
 	} {
 		file := head
 		if tt.embedder != "" {
-			file += "embedder: " + strings.NewReplacer("%s", fakes.URL, "%d", table).Replace(tt.embedder) + "\n"
+			file += "embedder: " + strings.NewReplacer("%s", fakes.URL, "%d", table, "%e", encoder).Replace(tt.embedder) + "\n"
 		}
 		a, err := worker.ParseAgent([]byte(file))
 		if err != nil {
@@ -167,5 +173,33 @@ func TestEmbeddersOfAgents(t *testing.T) {
 		if shared := strings.Contains(tt.name, "/"); err != nil || shared && again != e {
 			t.Fatalf("%s made another for the questions: %v", tt.embedder, err)
 		}
+	}
+}
+
+// closes counts how often it is closed.
+type closes struct {
+	times int
+	err   error
+}
+
+func (c *closes) Close() error { c.times++; return c.err }
+
+// closesQuietly has nothing to say of it.
+type closesQuietly struct{ times int }
+
+func (c *closesQuietly) Close() { c.times++ }
+
+func TestKitClosesWhatItMade(t *testing.T) {
+	t.Parallel()
+	stuck := errors.New("stuck")
+	one, two, three := &closes{err: stuck}, &closesQuietly{}, &closes{}
+	k := &kit{}
+	k.own(one, struct{}{}, two)
+	k.own(three)
+	if err := k.close(); !errors.Is(err, stuck) || one.times+two.times+three.times != 3 {
+		t.Fatalf("closed %d, %d and %d times, %v", one.times, two.times, three.times, err)
+	}
+	if err := k.close(); err != nil || one.times != 1 {
+		t.Fatalf("closed %d times, %v", one.times, err)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
@@ -33,6 +35,26 @@ type kit struct {
 
 	saidNoWeights bool
 	opened        map[string]retrieval.Embedder // by what the agent files say of them
+	owned         []any                         // what was made, to be closed
+}
+
+// own remembers what was made until close.
+func (k *kit) own(made ...any) { k.owned = append(k.owned, made...) }
+
+// close lets go of connections, sessions and files, the newest first, once no
+// call is on.
+func (k *kit) close() error {
+	var errs []error
+	for _, made := range slices.Backward(k.owned) {
+		switch c := made.(type) {
+		case io.Closer:
+			errs = append(errs, c.Close())
+		case interface{ Close() }:
+			c.Close()
+		}
+	}
+	k.owned = nil
+	return errors.Join(errs...)
 }
 
 // serve makes all that an agent needs, and synthesises its phrases.
@@ -45,6 +67,11 @@ func (k *kit) serve(ctx context.Context, a worker.Agent) (worker.Served, error) 
 	s.Detector, s.Names.VAD, err[3] = k.detector(a)
 	if len(a.Docs) > 0 || a.Memory != nil {
 		err[4] = k.lookups(ctx, a, &s)
+	}
+	for i, made := range []any{s.Recogniser, s.Model, s.Voice} {
+		if err[i] == nil {
+			k.own(made)
+		}
 	}
 	if err := errors.Join(err[:]...); err != nil {
 		return worker.Served{}, fmt.Errorf("serve agent %s: %w", a.Name, err)

@@ -37,6 +37,7 @@ type server struct {
 	api      *v1.Server     // likewise
 	served   []worker.Served
 	remote   map[string]retrieval.Embedder // that they look up with
+	kit      *kit                          // that made them
 	worker   *worker.Worker
 	client   *dispatch.Client
 }
@@ -108,6 +109,7 @@ func openRememberingBook(ctx context.Context, at, data string, remembers func(ag
 
 func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early bool) error {
 	k := &kit{settings: srv.settings, log: srv.log, library: &retrieval.Library{}, early: early}
+	srv.kit = k
 	if err := srv.openBases(ctx, k, agents); err != nil {
 		return err
 	}
@@ -170,6 +172,9 @@ func (srv *server) close() error {
 	}
 	if srv.api != nil {
 		errs = append(errs, srv.api.Close())
+	}
+	if srv.kit != nil {
+		errs = append(errs, srv.kit.close())
 	}
 	if srv.book != nil {
 		errs = append(errs, srv.book.Close())
