@@ -212,9 +212,9 @@ var negations = map[string]map[string]bool{
 	"es": set(strings.Fields("no nunca jamas tampoco sin ni ningun ninguna ninguno nada nadie")),
 	"en": set(strings.Fields("no not never neither nor without none nobody nothing cannot dont doesnt didnt isnt arent wasnt cant wont")),
 	"pt": set(strings.Fields("nao nunca jamais tampouco sem nem nenhum nenhuma nada ninguem")),
-	"fr": set(strings.Fields("pas jamais ni sans aucun aucune rien personne non")),
+	"fr": set(strings.Fields("pas jamais ni sans aucun aucune rien non")),
 	"de": set(strings.Fields("nicht nie niemals kein keine keinen keinem keiner keines ohne weder nichts niemand")),
-	"it": set(strings.Fields("non mai senza ne nessun nessuno nessuna niente nulla neanche")),
+	"it": set(strings.Fields("non mai senza nessun nessuno nessuna niente nulla neanche")),
 }
 
 // negates tells whether a clause has an odd number of words that say no: "no sin"

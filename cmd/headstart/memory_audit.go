@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/memory"
+	"headstart/worker/calllog"
 )
 
 // memoryAudit is what memory audit was asked.
@@ -50,7 +51,7 @@ It exits 0 whether or not it found something; findings are counted in --json.`,
 	f := cmd.Flags()
 	f.StringVar(&o.data, "data", envOr("HEADSTART_DATA", ".headstart"), "`DIR` of the log and its spools (HEADSTART_DATA)")
 	databaseFlag(cmd, &o.database)
-	f.StringVar(&o.org, "org", defaultOrg, "`ORG` whose contacts are read")
+	f.StringVar(&o.org, "org", calllog.DefaultOrg, "`ORG` whose contacts are read")
 	f.StringVar(&o.contact, "contact", "", "read this `CONTACT` alone")
 	f.StringVar(&o.language, "language", "", "`LANGUAGE` of the facts, so that numbers in words are read; empty reads digits")
 	f.BoolVar(&o.closed, "closed", false, "read facts too that are no longer held")

@@ -16,6 +16,7 @@ import (
 	"headstart/memory/golden"
 	"headstart/store/sqlite"
 	"headstart/worker"
+	"headstart/worker/calllog"
 )
 
 // memoryEval is what memory eval was asked.
@@ -95,7 +96,7 @@ func (o *memoryEval) ask(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	reader := golden.Reader{Org: defaultOrg, Language: o.language, Embedder: e, At: time.Now(), Progress: stageOn(cmd.ErrOrStderr(), "ask")}
+	reader := golden.Reader{Org: calllog.DefaultOrg, Language: o.language, Embedder: e, At: time.Now(), Progress: stageOn(cmd.ErrOrStderr(), "ask")}
 	report, err := askScratch(ctx, reader, questions)
 	if err != nil {
 		return err
@@ -108,9 +109,6 @@ func (o *memoryEval) ask(cmd *cobra.Command, path string) error {
 	}
 	return nil
 }
-
-// defaultOrg is the org of a process that serves one.
-const defaultOrg = "default"
 
 // askScratch asks in a store of its own, which no worker has open.
 func askScratch(ctx context.Context, r golden.Reader, questions []golden.Question) (report golden.Report, err error) {
