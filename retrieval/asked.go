@@ -11,6 +11,8 @@ type asked struct {
 	words    []candidate // best first
 	vectors  []candidate // best first
 	cosines  []float64   // the best of each segment, below the cut-off too
+	// given are the marks of what large bases gave, by id: of all that was asked at once.
+	given map[string]Marks
 }
 
 func (a *asked) close() {
@@ -32,7 +34,7 @@ func (a *asked) forgetVectors() {
 
 // bm25Of is 0 for a chunk that holds none of the words, and without the branch.
 func (a *asked) bm25Of(c candidate) (score float64, ok bool) {
-	if len(a.bm25) == 0 {
+	if len(a.bm25) == 0 || a.segments[c.segment].large {
 		return 0, false
 	}
 	score = a.bm25[c.segment].scores[c.doc]
@@ -54,6 +56,10 @@ func (a *asked) marks(chunks []candidate, ranks bool) []Marks {
 	words, near := placesIn(a.words), placesIn(a.vectors)
 	for i, c := range chunks {
 		m := &marks[i]
+		if given, ok := a.given[c.id]; ok && a.segments[c.segment].large {
+			*m = given
+			continue
+		}
 		m.WordRank, m.VectorRank = words[c.id], near[c.id]
 		m.BM25, _ = a.bm25Of(c)
 		m.Cosine, _ = a.cosineOf(c)

@@ -1,6 +1,8 @@
 package retrieval
 
 import (
+	"cmp"
+	"context"
 	"slices"
 
 	"headstart/retrieval/chunk"
@@ -34,6 +36,52 @@ func Top(limit int, ids []string, scores []float64) []string {
 		kept = append(kept, c.id)
 	}
 	return kept
+}
+
+// LargeOf answers as a store would that holds the chunks of a segment.
+type LargeOf struct{ Segment *Segment }
+
+// SearchLarge implements Large.
+func (l LargeOf) SearchLarge(ctx context.Context, q LargeQuery) ([]LargeHit, error) {
+	seg, pool := l.Segment, cmp.Or(q.Pool, max(q.K, Pool))
+	a := &asked{segments: []*Segment{seg}}
+	defer a.close()
+	if len(q.Terms) > 0 && q.WordsWeight > 0 {
+		stats := statisticsOf(a.segments)
+		var terms []queryTerm
+		for _, t := range q.Terms {
+			terms = append(terms, queryTerm{t, stats.idf(t)})
+		}
+		s := borrow(seg.Len())
+		a.bm25 = []*scratch{s}
+		if err := seg.words.score(ctx, s, terms, stats.mean); err != nil {
+			return nil, err
+		}
+		a.words = seg.best(s, 0, pool)
+	}
+	if len(q.Vector) > 0 && q.VectorsWeight > 0 {
+		if err := a.searchVectors(ctx, q.Vector, []float64{q.Weak}, pool); err != nil {
+			return nil, err
+		}
+	}
+	fused := fuse(branch{a.words, func(int32) float64 { return q.WordsWeight }}, branch{a.vectors, func(int32) float64 { return q.VectorsWeight }})
+	fused = fused[:min(len(fused), q.K)]
+	var hits []LargeHit
+	for i, m := range a.marks(fused, false) {
+		c := fused[i]
+		hits = append(hits, LargeHit{Chunk: seg.chunks[c.doc], Marks: m, Score: c.score, Around: seg.around(int(c.doc))})
+	}
+	return hits, nil
+}
+
+func (s *Segment) around(doc int) []chunk.Chunk {
+	var list []chunk.Chunk
+	for i := max(0, doc-neighbours); i <= min(len(s.chunks)-1, doc+neighbours); i++ {
+		if a, b := s.chunks[i], s.chunks[doc]; a.Path == b.Path && a.Section == b.Section {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // Distinct are the texts that a search with these scores would keep, by id.

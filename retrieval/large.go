@@ -28,9 +28,11 @@ type LargeQuery struct {
 	// WordsWeight and VectorsWeight are what the branches count in the fusion, which is
 	// reciprocal rank fusion with k 60 as in memory; a branch of weight 0 is not asked.
 	WordsWeight, VectorsWeight float64
-	// K is how many hits at most. Each branch gives the fusion its best K, and at least
-	// Pool of them.
+	// K is how many hits at most.
 	K int
+	// Pool is how many candidates each branch gives the fusion; 0 is K, and at least the
+	// constant Pool.
+	Pool int
 }
 
 // LargeHit is one chunk that a large base gave.

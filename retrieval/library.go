@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"headstart/retrieval/analyse"
 )
 
 // Library holds the bases that are in memory, by org and name. Readers never
@@ -26,7 +28,23 @@ func (l *Library) Put(org string, s *Segment) {
 	l.swap(func(m map[key]*Segment) { m[key{org, s.base}] = s })
 }
 
-// Remove takes a base out of memory; searches of it find it not ready.
+// LargeBase is a base that is too large to hold: see Large.
+type LargeBase struct {
+	Name, Language string
+	Model          string // the embedder of its vectors, and their length; empty and 0 without
+	Dim            int
+	Calibration    *Calibration // dropped when it is of another embedder, or not valid
+}
+
+// PutLarge makes a base one that is searched where it is kept, in place of its
+// segment if there is one.
+func (l *Library) PutLarge(org string, b LargeBase) {
+	s := &Segment{base: b.Name, analyser: analyse.New(b.Language), model: b.Model, dim: b.Dim, large: true}
+	s = s.Calibrated(b.Calibration)
+	l.swap(func(m map[key]*Segment) { m[key{org, b.Name}] = s })
+}
+
+// Remove takes a base away; searches of it find it not ready.
 func (l *Library) Remove(org, base string) {
 	l.swap(func(m map[key]*Segment) { delete(m, key{org, base}) })
 }
@@ -34,10 +52,13 @@ func (l *Library) Remove(org, base string) {
 // Get returns a base of an org, or false while it is not in memory.
 func (l *Library) Get(org, base string) (*Segment, bool) {
 	s, ok := l.all()[key{org, base}]
+	if ok && s.large {
+		return nil, false
+	}
 	return s, ok
 }
 
-// Bases returns the names of the bases of an org that are in memory, sorted.
+// Bases returns the names of the bases of an org that can be searched, sorted.
 func (l *Library) Bases(org string) []string {
 	var names []string
 	for k := range l.all() {

@@ -77,7 +77,7 @@ func (s *Searcher) Rank(ctx context.Context, q Ranking) (Ranked, error) {
 func (a *answer) tell(fused []candidate, ranks bool) []RankedChunk {
 	list := make([]RankedChunk, len(fused))
 	for i, hit := range hitsOf(a.all, fused, ranks) {
-		seg := a.reading.segments[fused[i].segment]
+		seg := a.segments[fused[i].segment]
 		list[i] = RankedChunk{Base: seg.base, Chunk: seg.chunks[fused[i].doc], Hit: hit}
 	}
 	return list

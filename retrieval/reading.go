@@ -25,8 +25,8 @@ func (s *Searcher) reading(q Query) (*reading, error) {
 		if slices.ContainsFunc(r.segments, func(seg *Segment) bool { return seg.base == a.Base }) {
 			continue
 		}
-		seg, ok := s.library.Get(q.Org, a.Base)
-		if !ok {
+		seg, ok := s.library.all()[key{q.Org, a.Base}]
+		if !ok || seg.large && s.large == nil {
 			return nil, ErrNotReady{Base: a.Base}
 		}
 		r.add(seg, a)
@@ -57,7 +57,7 @@ func (a Attachment) most() int {
 // asksVectors spares the embedder a question whose answer would count nothing.
 func (r *reading) asksVectors() bool {
 	for i, seg := range r.segments {
-		if seg.vectors != nil && seg.Len() > 0 && r.weights[i].vectors > 0 {
+		if seg.embedded() && r.weights[i].vectors > 0 {
 			return true
 		}
 	}

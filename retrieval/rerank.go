@@ -82,7 +82,7 @@ func (s *Searcher) rerank(ctx context.Context, q Query, a *answer, fused []candi
 	pool := fused[:min(len(fused), s.reranking.Pool)]
 	texts := make([]string, len(pool))
 	for i, c := range pool {
-		texts[i] = a.reading.segments[c.segment].chunks[c.doc].Indexed()
+		texts[i] = a.segments[c.segment].chunks[c.doc].Indexed()
 	}
 	scores, err := s.judge(ctx, q.Text, texts)
 	if err != nil {

@@ -22,6 +22,7 @@ type Searcher struct {
 	library  *Library
 	embedder Embedder
 
+	large         Large    // nil for none
 	reranker      Reranker // nil for none
 	reranking     Reranking
 	rewriter      Rewriter // nil for none
@@ -81,11 +82,13 @@ func (s *Searcher) handOut(ctx context.Context, q Query, a *answer) (Result, err
 
 // answer is what a search made of a question, before anything is handed out.
 type answer struct {
-	Result  // without passages
-	reading *reading
-	all     []*asked          // the plain question first
-	lead    *asked            // what is ranked: the plain question, or all at once
-	judged  map[string]judged // by the reranker, by id; nil when it was not asked
+	Result   // without passages
+	reading  *reading
+	segments []*Segment        // as they were read: of a large base, what it gave
+	question []float32         // the vector of lead; nil without
+	all      []*asked          // the plain question first
+	lead     *asked            // what is ranked: the plain question, or all at once
+	judged   map[string]judged // by the reranker, by id; nil when it was not asked
 }
 
 func (a *answer) close() {
@@ -104,7 +107,7 @@ func (a *answer) texts() []*asked {
 
 // answer asks the branches of an arm, and is to be closed whether or not it fails.
 func (s *Searcher) answer(ctx context.Context, q Query, r *reading, pool int, arm Arm) (*answer, error) {
-	a := &answer{reading: r, Result: Result{Evidence: EvidenceNone}}
+	a := &answer{reading: r, segments: slices.Clone(r.segments), Result: Result{Evidence: EvidenceNone}}
 	if err := stopped(ctx); err != nil {
 		return a, fmt.Errorf("search: %w", err)
 	}
@@ -115,10 +118,14 @@ func (s *Searcher) answer(ctx context.Context, q Query, r *reading, pool int, ar
 			return a, err
 		}
 	}
-	if arm == Words || !r.asksVectors() {
-		return a, nil
+	words := s.largeWords(ctx, q, a, pool, arm)
+	defer words.cancel()
+	if arm != Words && r.asksVectors() {
+		a.Degraded = s.vectors(ctx, a, pool, arm == Fused)
 	}
-	a.Degraded = s.vectors(ctx, a, pool, arm == Fused)
+	if err := s.joinLarge(ctx, q, a, words, pool, arm); err != nil {
+		return a, err
+	}
 	return a, a.late(ctx)
 }
 
@@ -147,7 +154,7 @@ func (a *answer) late(ctx context.Context) error {
 
 // passages hands out sections of what is found, best first.
 func (a *answer) passages(found []candidate, ranks bool) []Passage {
-	h := newHanding(a.reading.segments, a.reading.k)
+	h := newHanding(a.segments, a.reading.k)
 	for _, c := range found {
 		h.offer(c)
 	}
@@ -213,6 +220,7 @@ func (s *Searcher) vectors(ctx context.Context, a *answer, pool int, cut bool) e
 		return first
 	}
 	a.Branches = append(a.Branches, Vectors)
+	a.question = answered[0]
 	return firstOf(first, s.nearAll(ctx, a, answered, pool, cut))
 }
 
@@ -225,6 +233,7 @@ func (s *Searcher) nearAll(ctx context.Context, a *answer, answered [][]float32,
 	if err != nil {
 		return fmt.Errorf("embed with %s: %w", s.embedder.Name(), err)
 	}
+	a.question = question
 	return s.near(ctx, a.reading, a.lead, question, pool, cut)
 }
 
@@ -276,7 +285,7 @@ func (s *Searcher) fit(segments []*Segment, dim int) error {
 
 // fits refuses to compare vectors of two models or of two lengths.
 func (s *Searcher) fits(seg *Segment, dim int) error {
-	if seg.vectors == nil || seg.model == s.embedder.Name() && seg.dim == dim {
+	if !seg.embedded() || seg.model == s.embedder.Name() && seg.dim == dim {
 		return nil
 	}
 	return ErrMismatch{Base: seg.base, Holds: seg.model, HoldsDim: seg.dim, Got: s.embedder.Name(), GotDim: dim}

@@ -94,6 +94,9 @@ func (h *handing) fits(seg *Segment, hit, doc int32, room *float64) bool {
 		return false
 	}
 	a, b := &seg.chunks[hit], &seg.chunks[doc]
+	if seg.partial && a.Seq-b.Seq != int(hit-doc) {
+		return false // what stands between was not given
+	}
 	if a.Path != b.Path || a.Heading != b.Heading || a.Section != b.Section || h.of[b.ID] != nil {
 		return false
 	}

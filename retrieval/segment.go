@@ -25,6 +25,10 @@ type Segment struct {
 	model    string // the embedder of vectors; empty without
 	dim      int
 	vectors  *cosine.Table // one a chunk; nil without an embedder
+	// large bases are searched where they are kept: this one has no chunks.
+	large bool
+	// partial ones hold only some of their base's chunks: what a large base gave.
+	partial bool
 	// calibration is of this model and length, nil without.
 	calibration *Calibration
 }
@@ -38,6 +42,11 @@ func (s *Segment) Len() int { return len(s.chunks) }
 // Model is the name of the embedder that made the vectors, and their length;
 // empty and 0 when the base has none.
 func (s *Segment) Model() (name string, dim int) { return s.model, s.dim }
+
+// embedded tells whether there are vectors to ask.
+func (s *Segment) embedded() bool {
+	return s.large && s.dim > 0 || s.vectors != nil && len(s.chunks) > 0
+}
 
 // Build makes the segment of a base. Both branches read the heading path before
 // the text of each chunk. Of two chunks with one id the first counts. Without an

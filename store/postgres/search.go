@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,7 +137,7 @@ func statementOf(b base, q retrieval.LargeQuery) (*statement, error) {
 		return nil, retrieval.ErrMismatch{Base: q.Base, Holds: b.Model, HoldsDim: b.Dim, Got: b.Model, GotDim: len(q.Vector)}
 	}
 	s := &statement{}
-	w := writer{statement: s, table: b.table(), ranking: b.indexed, pool: max(q.K, retrieval.Pool)}
+	w := writer{statement: s, table: b.table(), ranking: b.indexed, pool: cmp.Or(q.Pool, max(q.K, retrieval.Pool))}
 	var parts []string
 	if asksWords {
 		parts = append(parts, w.words(words))
