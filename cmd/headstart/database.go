@@ -98,9 +98,13 @@ func migrateCommand() *cobra.Command {
 		Short: "Make the tables of a PostgreSQL, or bring them up to date",
 		Long: `Makes the tables of the PostgreSQL of HEADSTART_DATABASE_URL, or brings those of
 an older headstart up to date: all of it or nothing. Run it before workers of a
-new version start; running it again changes nothing. The server needs pgvector;
-with pg_textsearch installed and preloaded words are ranked by BM25 there. The
-tables of a newer headstart are refused. SQLite needs no such step.`,
+new version start; running it again changes nothing. The tables of a newer
+headstart are refused. SQLite needs no such step.
+
+The server is PostgreSQL 17 or 18 with pgvector; with pg_textsearch installed and in
+shared_preload_libraries the words of large bases are ranked by BM25 there. The user
+must be allowed to CREATE EXTENSION vector and pg_textsearch, or an administrator has
+done it before.`,
 		Example: `  HEADSTART_DATABASE_URL=postgres://headstart:…@db/headstart headstart migrate
   headstart migrate --database postgres://localhost/headstart --json`,
 		Args: noArguments,
