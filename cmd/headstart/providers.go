@@ -35,7 +35,8 @@ type kit struct {
 
 	saidNoWeights bool
 	opened        map[string]retrieval.Embedder // by what the agent files say of them
-	owned         []any                         // what was made, to be closed
+	recalls       []recalling
+	owned         []any // what was made, to be closed
 }
 
 // own remembers what was made until close.

@@ -9,9 +9,12 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/memory"
+	"headstart/memory/golden"
 	"headstart/retrieval"
 	"headstart/turn"
 	"headstart/worker"
+	v1 "headstart/worker/api/v1"
+	"headstart/worker/calllog"
 )
 
 // student learns what calls taught, from a model and with an embedder.
@@ -34,6 +37,7 @@ func (k *kit) memory(a worker.Agent, s *worker.Served, embedder retrieval.Embedd
 		k.reembed(ctx, embedder, held)
 		return memory.NewIndex(memory.Reading{Language: a.Language, Embedder: embedder, At: time.Now()}, held)
 	}
+	k.recalls = append(k.recalls, recalling{a.Name, a.Language, embedder})
 	if !a.Remembers() {
 		return nil
 	}
@@ -123,4 +127,21 @@ func (srv *server) reapplyUntilDone(ctx context.Context) {
 			srv.reapply(ctx)
 		}
 	}
+}
+
+// recalling is an agent with a memory, and what its questions are read with.
+type recalling struct {
+	agent, language string
+	embedder        retrieval.Embedder
+}
+
+// evalMemory asks a golden as calls of an agent would ask.
+func (srv *server) evalMemory(ctx context.Context, agent string, questions []golden.Question) (golden.Report, error) {
+	for _, r := range srv.recalls {
+		if agent == "" || agent == r.agent {
+			reader := golden.Reader{Org: calllog.DefaultOrg, Language: r.language, Embedder: r.embedder, At: time.Now()}
+			return reader.Ask(ctx, srv.db, questions)
+		}
+	}
+	return golden.Report{}, fmt.Errorf("evaluate memory of %q: %w", agent, v1.ErrNoAgent)
 }

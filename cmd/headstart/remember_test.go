@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"headstart/memory/golden"
 	"headstart/turn"
 	"headstart/turn/llm/openai/openaitest"
 	v1 "headstart/worker/api/v1"
@@ -256,6 +257,7 @@ func TestACallIsRememberedAfterAKillAndForgottenAfterARestore(t *testing.T) {
 	if !recalled || !r.oracle.heard(`Es alérgica a la penicilina.`) {
 		t.Fatalf("the second call did not recall it: %d entries", len(log.Entries))
 	}
+	r.evaluates(o)
 	w.terminate()
 
 	backup := r.copyDatabase()
@@ -320,5 +322,25 @@ func (r *rememberings) forgotten(o operator, calls []string) {
 	file, err := filepath.Glob(filepath.Join(r.data, "erasures", "*"))
 	if err != nil || len(file) != 2 {
 		r.t.Fatalf("ledger: %v, %v", file, err)
+	}
+}
+
+// evaluates asks a golden of the agent's memory, whose scratch contacts leave
+// nothing behind.
+func (r *rememberings) evaluates(o operator) {
+	r.t.Helper()
+	questions := []golden.Question{
+		{Holds: []golden.Hold{{Text: "Prefiere las citas por la mañana."}, {Text: "Tiene un gato."}}, Asks: "¿Cuándo prefiere las citas?", Expects: "por la  MAÑANA"},
+		{Holds: []golden.Hold{{Text: "Tiene un gato."}}, Asks: "¿A qué es alérgica?", Expects: "penicilina"},
+	}
+	var report golden.Report
+	if err := (elsewhere{base: o.base}).send(r.t.Context(), http.MethodPost, "/v1/contacts/memory/eval", questions, &report); err != nil {
+		r.t.Fatalf("evaluate: %v", err)
+	}
+	if report.Questions != 2 || report.Answered != 1 || report.Answers[0].Rank != 1 {
+		r.t.Fatalf("report: %+v", report)
+	}
+	if m := r.held(o); len(m.Facts) != 1 {
+		r.t.Fatalf("a golden changed what is held: %+v", m)
 	}
 }

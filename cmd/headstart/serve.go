@@ -36,6 +36,7 @@ type server struct {
 	health   *health.Server // nil when it is turned off
 	api      *v1.Server     // likewise
 	served   []worker.Served
+	recalls  []recalling
 	remote   map[string]retrieval.Embedder // that they look up with
 	kit      *kit                          // that made them
 	worker   *worker.Worker
@@ -130,7 +131,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 	if srv.health != nil {
 		cfg.Observe = srv.health.Observe
 	}
-	srv.served, srv.remote = served, k.opened
+	srv.served, srv.remote, srv.recalls = served, k.opened, k.recalls
 	var err error
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err

@@ -88,6 +88,7 @@ func wireFacts(list []memory.Held) []Fact {
 // routeContacts adds what is asked of contacts.
 func (s *Server) routeContacts(mux *http.ServeMux) {
 	mux.HandleFunc("GET /v1/contacts/{id}/memory", s.withContacts(s.showMemory))
+	mux.HandleFunc("POST /v1/contacts/memory/eval", s.evalMemory)
 	mux.HandleFunc("DELETE /v1/contacts/{id}", s.withContacts(s.forgetContact))
 	mux.HandleFunc("PUT /v1/contacts/{id}/memory/{fact}", s.withContacts(s.correctFact))
 	mux.HandleFunc("DELETE /v1/contacts/{id}/memory/{fact}", s.withContacts(s.deleteFact))
@@ -176,7 +177,7 @@ func (s *Server) deleteFact(w http.ResponseWriter, r *http.Request) {
 // readJSON reads a body, or refuses it. The type that is asked for keeps forms
 // of other people's pages out.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, bad refusal) bool {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if !isJSON(r) {
 		refuse(w, noJSON)
 		return false
 	}
@@ -185,4 +186,9 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, bad refusal) boo
 		return false
 	}
 	return true
+}
+
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
 }

@@ -9,6 +9,7 @@ Package v1 is the operators' API: calls, logs and contacts over HTTP.
 	PUT /v1/contacts/{id}/memory/{fact}     corrects a fact: {"text"}
 	DELETE /v1/contacts/{id}/memory/{fact}  erases one
 	DELETE /v1/contacts/{id}                forgets the contact, with a receipt
+	POST /v1/contacts/memory/eval?agent=    a golden: [{holds, asks, expects}]
 
 A log is JSON, or, for who accepts text/event-stream, each entry as it is
 written: id is its seq, event its type, data the entry. Last-Event-ID, else
@@ -72,6 +73,8 @@ type Config struct {
 	Agents []string // slugs whose logs are there before their first entry
 	// Contacts is what is remembered of callers; nil keeps none.
 	Contacts Contacts
+	// EvalMemory asks goldens of agents' memories; nil asks none.
+	EvalMemory EvalMemory
 }
 
 // Validate joins every complaint about the configuration.
