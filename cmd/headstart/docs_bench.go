@@ -165,7 +165,7 @@ func (o *docsBench) report(ctx context.Context, cmd *cobra.Command, c *bench.Col
 		return err
 	}
 	if w.Calibration != nil {
-		fmt.Fprintf(out, "fitted on the %s queries: words %.2f, vectors %.2f; weak from %.3f, strong from %.3f\n",
+		fmt.Fprintf(out, "fitted on the %s queries: words %.3f, vectors %.3f; weak from %.3f, strong from %.3f\n",
 			o.calibrate, w.Calibration.WordsWeight, w.Calibration.VectorsWeight, w.Calibration.Weak, w.Calibration.Strong)
 	}
 	return bench.Write(out, c, rows)

@@ -64,7 +64,7 @@ func TestDocsBenchTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, out)
 	}
-	for _, want := range []string{"odd queries: words 1.00, vectors 0.05", "fused, calibrated", "fused, as declared", "words  ", "vectors  "} {
+	for _, want := range []string{"odd queries: words 1.000, vectors 0.050", "fused, calibrated", "fused, as declared", "words  ", "vectors  "} {
 		if !strings.Contains(out, want) {
 			t.Fatalf("no %q in\n%s", want, out)
 		}

@@ -112,7 +112,7 @@ func writeFitted(out io.Writer, base string, f calibrate.Fitted, kept, asJSON bo
 		cuts = fmt.Sprintf("near what is declared: fewer than %d questions that no document answers", calibrate.MinOffTopic)
 	}
 	fmt.Fprintf(out, "%s with %s\n", base, f.Embedder)
-	fmt.Fprintf(out, "weights    words %.2f, vectors %.2f (%s)\n", f.WordsWeight, f.VectorsWeight, weights)
+	fmt.Fprintf(out, "weights    words %.3f, vectors %.3f (%s)\n", f.WordsWeight, f.VectorsWeight, weights)
 	fmt.Fprintf(out, "evidence   weak from %.3f, strong from %.3f (%s)\n", f.Weak, f.Strong, cuts)
 	fmt.Fprintf(out, "nDCG@10    words %.3f, vectors %.3f, both as declared %.3f\n", f.HeldOut.Words, f.HeldOut.Vectors, f.HeldOut.Declared)
 	fmt.Fprintf(out, "held out   %.3f, %+.3f against the better branch\n", f.HeldOut.Fitted, f.HeldOut.Gain())
