@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -50,7 +49,7 @@ type call struct {
 	talked     chan talkOver
 	roomOver   chan error // how the room's Run ended
 	broken     chan error // the panics of parts: room for each of them
-	parts      sync.WaitGroup
+	parts      parts
 }
 
 // callID is the call's id: LiveKit's job, without its prefix.
@@ -93,8 +92,8 @@ func (c *call) hold(ctx context.Context) (turn.End, error) {
 	c.messages, c.talked = make(chan turn.Message, 16), make(chan talkOver, 1)
 	c.roomOver, c.broken = make(chan error, 1), make(chan error, 3)
 	life := context.WithoutCancel(ctx) // the room outlives the order to end: finish leaves it
-	c.beside(func() { c.roomOver <- r.Run(life) })
-	c.beside(func() { c.book.show.run(life) })
+	c.beside("room", func() { c.roomOver <- r.Run(life) })
+	c.beside("captions", func() { c.book.show.run(life) })
 	end := c.attend(ctx)
 	if end == endError && c.lost == nil {
 		c.lost = errors.New("the conversation ended as an error") // which its log tells
@@ -296,7 +295,7 @@ func (c *call) talk(ctx context.Context) error {
 	}
 	talk, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // attend ends it, with the reason
 	c.stopTalk, c.talking = stop, true
-	c.beside(func() {
+	c.beside("conversation", func() {
 		var over talkOver
 		over.err = crew.Guard(func() error {
 			over.end = conversation.Run(talk, c.room.Audio(), c.messages)

@@ -3,6 +3,9 @@ package worker
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,15 +20,39 @@ type talkOver struct {
 	err error
 }
 
-// beside runs a part of the call on a goroutine of its own. One that panics ends
-// the call.
-func (c *call) beside(part func()) {
-	c.parts.Go(func() {
+// parts are what runs beside a call, by name.
+type parts struct {
+	all sync.WaitGroup
+
+	mu      sync.Mutex // guards running
+	running []string
+}
+
+// run runs a part on a goroutine of its own, and gives broken its panic.
+func (p *parts) run(name string, part func(), broken chan<- error) {
+	p.mu.Lock()
+	p.running = append(p.running, name)
+	p.mu.Unlock()
+	p.all.Go(func() {
 		if err := crew.Guard(func() error { part(); return nil }); err != nil {
-			c.broken <- err
+			broken <- err
 		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		i := slices.Index(p.running, name)
+		p.running = slices.Delete(p.running, i, i+1)
 	})
 }
+
+// left are the parts that still run.
+func (p *parts) left() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.running)
+}
+
+// beside runs a part of the call. One that panics ends the call.
+func (c *call) beside(name string, part func()) { c.parts.run(name, part, c.broken) }
 
 // onBroken is the end of a call of which a part broke: its panic is told here,
 // and nowhere else.
@@ -50,7 +77,7 @@ const leaveWithin = 2 * time.Second
 // awaitParts waits for the conversation, the room and the captions.
 func (c *call) awaitParts() error {
 	ended := make(chan struct{})
-	go func() { c.parts.Wait(); close(ended) }()
+	go func() { c.parts.all.Wait(); close(ended) }()
 	late := time.NewTimer(leaveWithin)
 	defer late.Stop()
 	select {
@@ -58,7 +85,7 @@ func (c *call) awaitParts() error {
 		return nil
 	case <-late.C:
 		c.worker.abandoned.Add(1)
-		return fmt.Errorf("parts of the call still run after %v", leaveWithin)
+		return fmt.Errorf("still running %v after the room was left: %s", leaveWithin, strings.Join(c.parts.left(), ", "))
 	}
 }
 

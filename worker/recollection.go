@@ -47,7 +47,7 @@ func (c *call) recollect(ctx context.Context, contact *memory.Contact) *recollec
 	loading, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // finish ends it
 	r := &recollection{contact: contact.ID, loaded: make(chan struct{}), stop: stop}
 	c.memory = r
-	c.parts.Go(func() { r.load(loading, c.worker.cfg, c.served.Recollect) })
+	c.beside("facts", func() { r.load(loading, c.worker.cfg, c.served.Recollect) })
 	return r
 }
 

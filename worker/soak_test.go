@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/livekit/protocol/livekit"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sync/errgroup"
 
 	"headstart/turn"
@@ -39,6 +40,7 @@ const (
 type soak struct {
 	*bench
 	tap    *dispatchtest.Tap
+	warned *observer.ObservedLogs // what calls could not close in time
 	client *dispatch.Client
 	dialed int
 }
@@ -64,7 +66,9 @@ func newSoak(t *testing.T) *soak {
 		MaxCalls: 64, LoadThreshold: 1, Absent: time.Second, // a caller who hung up at once was there or is not coming
 	}
 	var err error
-	if s.worker, err = worker.New(cfg, []worker.Served{s.clinic()}, s.book, zap.NewNop()); err != nil {
+	core, warned := observer.New(zap.WarnLevel)
+	s.warned = warned
+	if s.worker, err = worker.New(cfg, []worker.Served{s.clinic()}, s.book, zap.New(core)); err != nil {
 		t.Fatalf("new worker: %v", err)
 	}
 	host := atServer{s.worker, s.server.URL}
@@ -246,6 +250,9 @@ func TestManyShortCallsLeaveNothing(t *testing.T) { // alone: it counts what the
 	jobs := s.checkJobs()
 	// What a call left behind because it was late has ended by now, or the
 	// goroutines would tell.
+	for _, late := range s.warned.FilterMessage("leave room").All() {
+		t.Logf("a late end: %v", late.ContextMap())
+	}
 	t.Logf("%d calls in %v, %d jobs with the warm-up's; before: %v; after: %v; %d late ends",
 		*soakCalls, took.Round(time.Millisecond), jobs, before, after, s.worker.Abandoned())
 }

@@ -23,6 +23,9 @@ func (c *Caller) Recorded(ctx context.Context, mime string, rate, channels int, 
 		"trackId": c.track.ID, "sampleRate": strconv.Itoa(rate), "channels": strconv.Itoa(channels),
 	}}
 	return c.outbox.Deliver(ctx, "send recording", func() error {
+		if err := line.AwaitSendable(ctx, c.sdk, c.left); err != nil {
+			return err
+		}
 		for _, p := range sent.Whole(content) {
 			if err := c.sdk.LocalParticipant.PublishDataPacket(p, lksdk.WithDataPublishReliable(true)); err != nil {
 				return err

@@ -8,6 +8,7 @@ import (
 	lksdk "github.com/livekit/server-sdk-go/v2"
 	"github.com/pion/webrtc/v4"
 
+	"headstart/worker/room/line"
 	"headstart/worker/room/stream"
 )
 
@@ -130,6 +131,9 @@ func (c *Caller) Events() <-chan Event { return c.events }
 func (c *Caller) Chat(ctx context.Context, text string) error {
 	typed := stream.Text{ID: stream.NewID(), Topic: chatTopic, At: time.Now()}
 	return c.outbox.Deliver(ctx, "chat", func() error {
+		if err := line.AwaitSendable(ctx, c.sdk, c.left); err != nil {
+			return err
+		}
 		for _, p := range typed.Whole(text) {
 			if err := c.sdk.LocalParticipant.PublishDataPacket(p, lksdk.WithDataPublishReliable(true)); err != nil {
 				return err

@@ -136,6 +136,11 @@ func (c *Caller) listen(track *webrtc.TrackRemote) error {
 // when one is no key.
 func (c *Caller) DTMF(ctx context.Context, digits string) error {
 	return line.Press(ctx, digits, c.left, func(code uint32, key string) error {
-		return c.outbox.Deliver(ctx, "press key", func() error { return c.sdk.LocalParticipant.PublishDTMF(code, key) })
+		return c.outbox.Deliver(ctx, "press key", func() error {
+			if err := line.AwaitSendable(ctx, c.sdk, c.left); err != nil {
+				return err
+			}
+			return c.sdk.LocalParticipant.PublishDTMF(code, key)
+		})
 	})
 }

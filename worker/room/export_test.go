@@ -161,3 +161,6 @@ func (bursting) Conceal([]byte, []int16) (int, error) { panic("bug") }
 
 // Typed notes that somebody typed.
 func Typed(r *Room, identity, text string) { r.mailbox.Put(typed{identity, text}) }
+
+// Mute closes the connection on which a room sends.
+func Mute(r *Room) error { return r.sdk.LocalParticipant.GetPublisherPeerConnection().Close() }

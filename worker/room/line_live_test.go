@@ -261,3 +261,30 @@ func TestPacketsEncodedBeforeAreHeard(t *testing.T) {
 		t.Fatalf("%v of 1s are heard", d)
 	}
 }
+
+// A room is left while words wait for a connection on which they could be sent:
+// nobody waits for them any more.
+func TestLeavingWhileWordsWaitLeavesNothing(t *testing.T) {
+	t.Parallel()
+	server := devservertest.Start(t)
+	a := join(t, server, room.Config{})
+	if err := room.Mute(a.Room); err != nil {
+		t.Fatal(err)
+	}
+	said := make(chan error, 1)
+	go func() { said <- a.TranscribeAgent(t.Context(), "SG_1", "hola", true) }()
+	<-time.After(100 * time.Millisecond) // they wait
+	if err := a.Leave(); err != nil {
+		t.Fatalf("leave: %v", err)
+	}
+	if err := <-said; !errors.Is(err, room.ErrLeft) {
+		t.Fatalf("said: %v", err)
+	}
+	if err := <-a.ended; err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	close(a.ended)
+	if n := a.Counters().Abandoned; n != 0 {
+		t.Fatalf("%d things left behind", n)
+	}
+}

@@ -53,7 +53,12 @@ func (r *Room) SetState(ctx context.Context, state string) error {
 // blocks until the last is pressed.
 func (r *Room) SendDTMF(ctx context.Context, digits string) error {
 	return line.Press(ctx, digits, r.left, func(code uint32, key string) error {
-		return r.outbox.Deliver(ctx, "press key", func() error { return r.writer.PublishDTMF(code, key) })
+		return r.outbox.Deliver(ctx, "press key", func() error {
+			if err := line.AwaitSendable(ctx, r.sdk, r.left); err != nil {
+				return err
+			}
+			return r.writer.PublishDTMF(code, key)
+		})
 	})
 }
 
@@ -100,6 +105,9 @@ func (r *Room) transcript(segmentID, track string, final bool) stream.Text {
 
 func (r *Room) publishAll(ctx context.Context, what string, packets []stream.Packet) error {
 	return r.outbox.Deliver(ctx, what, func() error {
+		if err := line.AwaitSendable(ctx, r.sdk, r.left); err != nil {
+			return err
+		}
 		for _, p := range packets {
 			if err := r.writer.PublishDataPacket(p, lksdk.WithDataPublishReliable(true)); err != nil {
 				return err

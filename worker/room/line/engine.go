@@ -61,6 +61,36 @@ func Announce(room *lksdk.Room, track string, features ...livekit.AudioTrackFeat
 	return nil
 }
 
+// AwaitSendable waits until a data packet would be sent at once: until ctx ends,
+// or left closes, and 2 s at most. The SDK's own wait goes on for seconds in a room
+// that was left meanwhile.
+func AwaitSendable(ctx context.Context, room *lksdk.Room, left <-chan struct{}) error {
+	return AwaitOpen(ctx, func() (bool, error) {
+		select {
+		case <-left:
+			return false, ErrLeft
+		default:
+			return sendable(room)
+		}
+	})
+}
+
+func sendable(room *lksdk.Room) (bool, error) {
+	engine, err := engineOf(room)
+	if err != nil {
+		return false, fmt.Errorf("look at the data channels: %w", err)
+	}
+	if publisher, there := engine.Publisher(); !there || !publisher.IsConnected() {
+		return false, nil
+	}
+	for _, kind := range []livekit.DataPacket_Kind{livekit.DataPacket_RELIABLE, livekit.DataPacket_LOSSY} {
+		if channel := engine.GetDataChannel(kind); channel == nil || channel.ReadyState() != webrtc.DataChannelStateOpen {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 func engineOf(room *lksdk.Room) (*lksdk.RTCEngine, error) {
 	field := reflect.ValueOf(room).Elem().FieldByName("engine")
 	if !field.IsValid() || field.Type() != reflect.TypeFor[*lksdk.RTCEngine]() || field.IsNil() {
