@@ -10,6 +10,8 @@ func docsCommand() *cobra.Command {
 		Short: "The documents that agents read, and how well they are found",
 	}
 	cmd.AddCommand(
+		docsPushCommand(), docsListCommand(), docsAttachCommand(), docsSearchCommand(), docsStatusCommand(),
+		docsReembedCommand(), docsRemoveCommand(),
 		docsBenchCommand(), docsEvalCommand(), docsCalibrateCommand(),
 	)
 	return cmd

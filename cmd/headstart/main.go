@@ -65,7 +65,7 @@ keeps a log of what the agent knew at every moment.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(startCommand(), devCommand(), demoCommand(), logCommand(), migrateCommand(), modelsCommand(), fakesCommand(), benchCommand(), docsCommand(), contactsCommand(), memoryCommand())
+	root.AddCommand(startCommand(), devCommand(), demoCommand(), logCommand(), migrateCommand(), modelsCommand(), fakesCommand(), benchCommand(), docsCommand(), orgsCommand(), contactsCommand(), memoryCommand())
 	return root
 }
 
