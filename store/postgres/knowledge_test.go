@@ -45,7 +45,7 @@ func TestWatchReconnects(t *testing.T) {
 	}
 	await("/")
 	for range 2 {
-		raw(t, url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()`)
+		raw(t, url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headstart watch' AND datname = current_database()`)
 		await("/")
 		if err := writer.SetQuota(ctx, "clinica", knowledge.Quota{}); err != nil {
 			t.Fatalf("set quota: %v", err)

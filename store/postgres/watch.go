@@ -61,7 +61,9 @@ func (db *DB) Watch(ctx context.Context, changed func(org, base string)) error {
 
 // listen tells of changes until its connection is lost, and whether it had one.
 func (db *DB) listen(ctx context.Context, changed func(org, base string)) (heard bool) {
-	conn, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig)
+	cfg := db.pool.Config().ConnConfig // a copy
+	cfg.RuntimeParams["application_name"] += " watch"
+	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return false
 	}
