@@ -153,6 +153,7 @@ func (srv *server) serve(ctx, now context.Context) error {
 	go func() { shipped <- srv.book.Run(shipping) }()
 	var beside sync.WaitGroup
 	beside.Go(func() { srv.keepBases(shipping) })
+	beside.Go(func() { srv.keepIndexed(shipping) })
 	beside.Go(func() { srv.measure(shipping) })
 	beside.Go(func() { srv.reapplyUntilDone(shipping) })
 	beside.Go(func() { srv.tellHealth(shipping) })

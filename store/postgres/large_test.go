@@ -1,13 +1,16 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -262,6 +265,48 @@ func TestIndexFollowsBase(t *testing.T) {
 	if _, err := db.SearchLarge(ctx, q); !errors.Is(err, want) {
 		t.Fatalf("search with a vector of another length: %v, want %v", err, want)
 	}
+}
+
+// Bases that grow above a size are indexed without being told to, each once.
+func TestKeepIndexed(t *testing.T) {
+	t.Parallel()
+	url := migrated(t)
+	db := open(t, url)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := make(chan string, 10)
+	var keeping sync.WaitGroup
+	for range 2 {
+		other := open(t, url)
+		keeping.Go(func() {
+			err := other.KeepIndexed(ctx, 2, func(b knowledge.Base, _ time.Duration, err error) { told <- fmt.Sprint(b.Name, err) })
+			if err != nil {
+				t.Errorf("keep indexed: %v", err)
+			}
+		})
+	}
+	if _, err := db.Make(ctx, knowledge.Base{Org: tenant, Name: "clinica", Language: "es", Model: model, Dim: 2}); err != nil {
+		t.Fatalf("make: %v", err)
+	}
+	put(t, db, piecesOf("a.md", [][]float32{{1, 0}, {0, 1}}, "Cuesta 320 euros.", "Cuesta 40 euros."))
+	q := retrieval.LargeQuery{Org: tenant, Base: "clinica", Terms: []string{"cuest"}, WordsWeight: 1, K: 9}
+	if _, err := db.SearchLarge(ctx, q); !errors.Is(err, retrieval.ErrNotReady{Base: "clinica"}) {
+		t.Fatalf("search of a base that is small: %v", err)
+	}
+	put(t, db, piecesOf("b.md", [][]float32{{1, 0}}, "Cuesta 100 euros."))
+	select {
+	case got := <-told:
+		if got != "clinica<nil>" {
+			t.Fatalf("told %q", got)
+		}
+	case <-t.Context().Done():
+		t.Fatal("not indexed")
+	}
+	if hits := search(t, db, q); len(hits) != 3 {
+		t.Fatalf("%d hits, want 3", len(hits))
+	}
+	cancel()
+	keeping.Wait()
 }
 
 // Every tenant gets as many as it asks for, or all that match, however many rows
