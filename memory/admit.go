@@ -32,7 +32,7 @@ type admission struct {
 // asks nobody: the same lesson and proposals give the same answer.
 func (l Lesson) Admit(proposals []Proposal) Learned {
 	a := &admission{Lesson: l, words: analyse.New(l.Language).Remembering(), heard: map[string]bool{}, closed: map[string]bool{}}
-	a.prompt = phrases(l.Prompt)
+	a.prompt = phrases(l.Prompt, a.words)
 	for _, s := range l.Turns {
 		if !s.Agent {
 			for _, w := range a.words.Content(s.Text) {

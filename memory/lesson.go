@@ -52,10 +52,15 @@ func (l Lesson) Empty() bool {
 	return true
 }
 
+// leftForWriting is what of a deadline the embedder does not get: facts without
+// vectors are worth more than none.
+const leftForWriting = 500 * time.Millisecond
+
 // Learn asks a model what a call taught, admits what may be kept, and embeds it.
-// An empty lesson asks nobody and has an empty writing. When the embedder fails
-// the facts are kept without vectors: their words find them. It fails as the model
-// does, with ErrAnswer, or with the cause of ctx; then nothing was learned.
+// An empty lesson asks nobody and has an empty writing. When the embedder fails, or
+// has no answer half a second before ctx ends, the facts are kept without vectors:
+// their words find them. It fails as the model does, with ErrAnswer, or with the
+// cause of ctx; then nothing was learned.
 func Learn(ctx context.Context, l Lesson, m Model, e retrieval.Embedder) (Learned, error) {
 	if l.Empty() {
 		return Learned{Writing: l.writing(nil)}, nil
@@ -69,16 +74,29 @@ func Learn(ctx context.Context, l Lesson, m Model, e retrieval.Embedder) (Learne
 		return Learned{}, err
 	}
 	learned := l.Admit(proposals)
-	var waiting []*Held
-	for i := range learned.Writing.Changes {
-		if c := &learned.Writing.Changes[i]; c.Op != Invalidate {
-			waiting = append(waiting, &c.Fact)
-		}
-	}
-	if err := Embed(ctx, e, waiting); err != nil && ctx.Err() != nil {
+	embedWithin(ctx, e, learned.Writing.Changes)
+	if ctx.Err() != nil {
 		return Learned{}, fmt.Errorf("embed what the call taught: %w", context.Cause(ctx))
 	}
 	return learned, nil
+}
+
+// embedWithin gives what was added its vectors, if the embedder is in time.
+func embedWithin(ctx context.Context, e retrieval.Embedder, changes []Change) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-leftForWriting))
+		defer cancel()
+	}
+	var waiting []*Held
+	for i := range changes {
+		if changes[i].Op != Invalidate {
+			waiting = append(waiting, &changes[i].Fact)
+		}
+	}
+	// What the embedder says is left out: a fact without a vector is embedded when its
+	// contact calls next.
+	_ = Embed(ctx, e, waiting)
 }
 
 func (l Lesson) writing(changes []Change) Writing {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -170,4 +172,30 @@ func TestNothingToAsk(t *testing.T) {
 			t.Errorf("%+v, %v after %d questions", learned, err, len(m.asked))
 		}
 	}
+}
+
+// stalled is an embedder that answers when its context ends.
+type stalled struct{ *embed.Hash }
+
+func (stalled) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// An embedder that stalls costs the facts their vectors, and not the call its facts.
+func TestAStalledEmbedderCostsNoFact(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		began := time.Now()
+		m := &scripted{answer: `[{"op":"add","text":"Es alérgica a la penicilina","category":"alergias","turn":1}]`}
+		learned, err := memory.Learn(ctx, lesson("soy alérgica a la penicilina"), m, stalled{embed.Hashing(64)})
+		if err != nil || len(learned.Writing.Changes) != 1 || learned.Writing.Changes[0].Fact.Vector != nil {
+			t.Fatalf("%+v, %v", learned, err)
+		}
+		if waited := time.Since(began); waited != 7500*time.Millisecond {
+			t.Fatalf("waited %v", waited)
+		}
+	})
 }

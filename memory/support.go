@@ -245,15 +245,28 @@ func anyNegation(word string) bool {
 	return false
 }
 
-// phraseWords is how many words in a row make a quotation.
-const phraseWords = 5
+const (
+	// phraseWords is how many words in a row make a quotation, and phraseContent how
+	// many of them are more than grammar: "de lunes a viernes de" quotes nobody.
+	phraseWords   = 5
+	phraseContent = 3
+)
 
-// phrases hashes each run of five words of a text.
-func phrases(text string) map[uint64]bool {
+// phrases hashes each run of five words of a text that says something.
+func phrases(text string, a *analyse.Analyser) map[uint64]bool {
 	words := wordsOf(text)
 	all := make(map[uint64]bool, len(words))
 	for i := 0; i+phraseWords <= len(words); i++ {
-		all[hashWords(words[i:i+phraseWords])] = true
+		run := words[i : i+phraseWords]
+		content := 0
+		for _, w := range run {
+			if !a.Stop(w) {
+				content++
+			}
+		}
+		if content >= phraseContent {
+			all[hashWords(run)] = true
+		}
 	}
 	return all
 }
@@ -261,7 +274,7 @@ func phrases(text string) map[uint64]bool {
 // quotesPrompt tells whether a fact shares five words in a row with the agent's
 // instructions.
 func (a *admission) quotesPrompt(fact string) bool {
-	for phrase := range phrases(fact) {
+	for phrase := range phrases(fact, a.words) {
 		if a.prompt[phrase] {
 			return true
 		}

@@ -59,3 +59,23 @@ func TestReadRefusesOtherFormats(t *testing.T) {
 		}
 	}
 }
+
+// FuzzRead holds that a file is read or refused as none of the format, and that
+// what is read can be benched.
+func FuzzRead(f *testing.F) {
+	f.Add(`[{"sample_id":"c","conversation":{"session_1":[{"speaker":"Ana","dia_id":"D1:1","text":"hi"}],"session_1_date_time":"1:56 pm on 8 May, 2023"},"qa":[{"question":"hi?","category":1,"evidence":["D1:1"]}]}]`)
+	f.Add(`[{"conversation":{"session_1":[]}}]`)
+	f.Add(`[{"conversation":{"session_-1":[{}],"session_x":3},"qa":[{"question":"","category":9}]}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := locomo.Read(strings.NewReader(text))
+		if err != nil {
+			if !errors.Is(err, locomo.ErrFormat) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if _, err := locomo.Bench(t.Context(), all, locomo.Options{Arm: retrieval.Words}); err != nil {
+			t.Fatalf("bench: %v", err)
+		}
+	})
+}
