@@ -28,18 +28,34 @@ const (
 )
 
 var (
-	email = regexp.MustCompile(`[\p{L}\p{N}._%+'-]+\s?@\s?[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+`)
-	iban  = regexp.MustCompile(`(?i)\b[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?:[ \x{00A0}-][A-Z0-9]{4}){2,7}(?:[ \x{00A0}-][A-Z0-9]{1,3})?)\b`)
+	email = regexp.MustCompile(`[\p{L}\p{M}\p{N}._%+'-]+\s?@\s?[\p{L}\p{M}\p{N}-]+(?:\.[\p{L}\p{M}\p{N}-]+)+`)
+	iban  = regexp.MustCompile(`(?i)\b[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?:[ \x{00A0}.-][A-Z0-9]{4}){2,7}(?:[ \x{00A0}.-][A-Z0-9]{1,3})?)\b`)
+	// spoken is an address as it is heard, and not yet written with signs.
+	spoken = regexp.MustCompile(`(?i)[\p{L}\p{M}\p{N}._%+'-]+ (?:arroba [\p{L}\p{M}\p{N}-]+(?:(?: punto |\.)[\p{L}\p{M}\p{N}-]+)+|at [\p{L}\p{M}\p{N}-]+(?:(?: dot )[\p{L}\p{M}\p{N}-]+)+)`)
+	dates  = [...]*regexp.Regexp{
+		regexp.MustCompile(`^(?:0?[1-9]|[12][0-9]|3[01])(?:-(?:0?[1-9]|1[0-2])-|/(?:0?[1-9]|1[0-2])/|\.(?:0?[1-9]|1[0-2])\.)(?:19|20)[0-9]{2}`),
+		regexp.MustCompile(`^(?:19|20)[0-9]{2}(?:-(?:0[1-9]|1[0-2])-|/(?:0[1-9]|1[0-2])/)(?:0[1-9]|[12][0-9]|3[01])`),
+	}
 )
 
 // Mask is the copy of a text that a remote embedder sees: e-mail addresses,
 // IBANs and runs of six or more digits are replaced. A run may be written in
-// groups that one and the same space, dot or hyphen parts; then nine digits
-// make it, so that dates and opening hours stay findable.
+// groups that spaces, dots, hyphens, slashes, brackets and the commas of speech
+// part; then nine digits make it. Dates, prices and opening hours stay findable,
+// but for lists of them without a word between: the words keep those.
 func Mask(text string) string {
+	masked := mask(text)
+	if masked == text {
+		return text
+	}
+	return mask(masked) // what touched something else stands alone now
+}
+
+func mask(text string) string {
 	if strings.Contains(text, "@") {
 		text = email.ReplaceAllLiteralString(text, maskedEmail)
 	}
+	text = spoken.ReplaceAllLiteralString(text, maskedEmail)
 	text = iban.ReplaceAllStringFunc(text, maskIBAN)
 	return maskNumbers(text)
 }
@@ -104,14 +120,18 @@ func maskNumbers(text string) string {
 
 // number is the number at the beginning of text: where it ends, and whether it
 // is long enough to be masked. Of a number in groups that is too short, only the
-// first group is told, for the next may begin a longer one.
+// first group is told, for the next may begin a longer one. A date is no number,
+// and parts two of them.
 func number(text string) (end int, masked bool) {
+	if length := date(text); length > 0 {
+		return length, false
+	}
 	first, alone := run(text)
 	end, digits := first, alone
-	separator, size := groupBreak(text[end:])
-	for next := separator; next != 0 && next == separator; next, size = groupBreak(text[end:]) {
+	for {
+		size := groupBreak(text[end:])
 		length, more := run(text[end+size:])
-		if more == 0 {
+		if size == 0 || more == 0 || date(text[end+size:]) > 0 {
 			break
 		}
 		end, digits = end+size+length, digits+more
@@ -120,6 +140,17 @@ func number(text string) (end int, masked bool) {
 		return end, true
 	}
 	return first, alone >= longRun
+}
+
+// date is the length of the date that text begins with; 0 is none.
+func date(text string) int {
+	for _, form := range dates {
+		length := len(form.FindString(text))
+		if next, _ := utf8.DecodeRuneInString(text[length:]); length > 0 && !unicode.IsDigit(next) {
+			return length
+		}
+	}
+	return 0
 }
 
 // run counts the digits at the beginning of text, and their bytes.
@@ -134,12 +165,33 @@ func run(text string) (length, digits int) {
 	return length, digits
 }
 
-// groupBreak is what may part two groups of one number, and its bytes.
-func groupBreak(text string) (separator rune, size int) {
-	r, size := utf8.DecodeRuneInString(text)
-	switch r {
-	case ' ', '\u00a0', '.', '-':
-		return r, size
+// widestBreak is how many letters part two groups of one number at most: those
+// of ") - ".
+const widestBreak = 4
+
+// groupBreak is the length of what parts two groups of one number, as it is
+// written or as a recogniser hears it: "600 12 34 56", "600-12.34", "600, 12".
+// 0 is none.
+func groupBreak(text string) int {
+	size := 0
+	for i := range widestBreak + 1 {
+		r, length := utf8.DecodeRuneInString(text[size:])
+		switch {
+		case unicode.IsSpace(r) && r != '\n' && r != '\r', strings.ContainsRune("./()", r), unicode.Is(unicode.Pd, r):
+		case r == ',' && !unicode.IsDigit(after(text[size+length:])): // between digits it is of a price
+		default:
+			return size
+		}
+		if i == widestBreak {
+			return 0
+		}
+		size += length
 	}
-	return 0, 0
+	return size
+}
+
+// after is the first letter of text.
+func after(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
 }
