@@ -150,13 +150,16 @@ func (e *Embedder) refused(res *http.Response) error {
 // maxWait bounds what a server may ask to wait.
 const maxWait = 30 * time.Second
 
-// asksToWait reads Retry-After in seconds; a date is left to the pauses.
+// asksToWait reads Retry-After, in seconds or as a date.
 func asksToWait(h http.Header) time.Duration {
-	seconds, err := strconv.Atoi(h.Get("Retry-After"))
-	if err != nil || seconds < 0 {
-		return 0
+	said := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(said); err == nil {
+		return min(max(0, time.Duration(min(seconds, 3600))*time.Second), maxWait)
 	}
-	return min(time.Duration(seconds)*time.Second, maxWait)
+	if at, err := http.ParseTime(said); err == nil {
+		return min(max(0, time.Until(at)), maxWait)
+	}
+	return 0
 }
 
 // newTransport keeps connections for the quiet time between two calls, and

@@ -149,7 +149,11 @@ func TestTheContextEnds(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	for header, want := range map[string]time.Duration{"3": 3 * time.Second, "0": 200 * time.Millisecond, "900": 30 * time.Second, "soon": 200 * time.Millisecond, "-1": 200 * time.Millisecond} {
+	for header, want := range map[string]time.Duration{
+		"3": 3 * time.Second, "0": 200 * time.Millisecond, "900": 30 * time.Second, "soon": 200 * time.Millisecond, "-1": 200 * time.Millisecond,
+		"Sat, 01 Jan 2000 00:00:07 GMT": 7 * time.Second, // a bubble's clock begins at midnight
+		"Sat, 01 Jan 2000 01:00:00 GMT": 30 * time.Second, "Fri, 31 Dec 1999 23:00:00 GMT": 200 * time.Millisecond,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, asked := fake(), 0
 			e := open(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
