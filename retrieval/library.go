@@ -58,6 +58,16 @@ func (l *Library) Get(org, base string) (*Segment, bool) {
 	return s, ok
 }
 
+// Model is the embedder of a base that can be searched, and the length of its
+// vectors; empty and 0 when it has none. Not ok, there is no such base.
+func (l *Library) Model(org, base string) (name string, dim int, ok bool) {
+	s, ok := l.all()[key{org, base}]
+	if !ok {
+		return "", 0, false
+	}
+	return s.model, s.dim, true
+}
+
 // Bases returns the names of the bases of an org that can be searched, sorted.
 func (l *Library) Bases(org string) []string {
 	var names []string

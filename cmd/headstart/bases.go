@@ -22,7 +22,7 @@ func (srv *server) openBases(ctx context.Context, k *kit, agents []worker.Agent)
 	if err != nil {
 		return err
 	}
-	srv.shelf = knowledge.NewShelf(srv.db, k.library, knowledge.ShelfConfig{MaxChunks: srv.settings.maxChunks}, srv.log)
+	srv.shelf = knowledge.NewShelf(srv.db, k.library, k.shelfConfig(srv.db), srv.log)
 	if err := srv.db.Ping(ctx); err != nil {
 		srv.log.Warn("bases are not in memory: the database does not answer", zap.Error(err))
 		return nil // the shelf goes on asking, and calls are taken meanwhile
@@ -36,6 +36,27 @@ func (srv *server) openBases(ctx context.Context, k *kit, agents []worker.Agent)
 		return err
 	}
 	return k.checkBases(ctx, agents)
+}
+
+// shelfConfig has bases that are too large to hold searched where they are kept, when
+// the store can do that.
+func (k *kit) shelfConfig(store any) knowledge.ShelfConfig {
+	cfg := knowledge.ShelfConfig{MaxChunks: k.settings.maxChunks}
+	large, ok := store.(retrieval.Large)
+	if !ok {
+		return cfg
+	}
+	k.large = large
+	cfg.Large = func(b knowledge.Base) {
+		if b.Chunks == 0 {
+			return // it is held again, or gone
+		}
+		k.library.PutLarge(b.Org, retrieval.LargeBase{
+			Name: b.Name, Language: b.Language, Model: b.Model, Dim: b.Dim, Calibration: b.Calibration,
+		})
+		k.log.Info("base is searched in the database", zap.String("org", b.Org), zap.String("base", b.Name), zap.Int("chunks", b.Chunks))
+	}
+	return cfg
 }
 
 // pushFolder pushes a folder with the embedder and the language of the first
@@ -80,7 +101,7 @@ func (k *kit) checkBases(ctx context.Context, agents []worker.Agent) error {
 	var wrong []error
 	for _, a := range agents {
 		for _, base := range a.Bases() {
-			segment, ok := k.library.Get(k.org(), base)
+			model, dim, ok := k.library.Model(k.org(), base)
 			if !ok {
 				wrong = append(wrong, usageError{fmt.Errorf("agent %s reads base %s, which is not in the store: push it with headstart docs push DIR --base %s, or say where it is with --base %s=DIR", a.Name, base, base, base)})
 				continue
@@ -89,7 +110,7 @@ func (k *kit) checkBases(ctx context.Context, agents []worker.Agent) error {
 			if err != nil {
 				return err
 			}
-			if model, dim := segment.Model(); model != "" && (model != embedder.Name() || dim != embedder.Dim()) {
+			if model != "" && (model != embedder.Name() || dim != embedder.Dim()) {
 				wrong = append(wrong, fmt.Errorf("agent %s: %w", a.Name, retrieval.ErrMismatch{
 					Base: base, Holds: model, HoldsDim: dim, Got: embedder.Name(), GotDim: embedder.Dim(),
 				}))

@@ -31,7 +31,8 @@ type kit struct {
 	settings settings
 	log      *zap.Logger
 	library  *retrieval.Library
-	early    bool // lookups start while the caller speaks
+	large    retrieval.Large // searches what the library does not hold; nil for none
+	early    bool            // lookups start while the caller speaks
 
 	saidNoWeights bool
 	opened        map[string]retrieval.Embedder // by what the agent files say of them

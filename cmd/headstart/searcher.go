@@ -10,7 +10,7 @@ import (
 
 // searcher makes what an agent looks documents up with.
 func (k *kit) searcher(a worker.Agent, embedder retrieval.Embedder) (*retrieval.Searcher, error) {
-	s := retrieval.NewSearcher(k.library, embedder)
+	s := retrieval.NewSearcher(k.library, embedder).WithLarge(k.large)
 	if a.Rerank == nil {
 		return s, nil
 	}

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
 	"headstart/retrieval"
 	"headstart/retrieval/chunk"
+	"headstart/retrieval/knowledge"
 	"headstart/retrieval/rerank/reranktest"
 	"headstart/worker"
 )
@@ -44,5 +49,44 @@ func TestTheAgentsReranker(t *testing.T) {
 	agent.Rerank.Provider = "other"
 	if _, err := k.searcher(agent, nil); err == nil || !strings.Contains(err.Error(), "cohere, jina or voyage") {
 		t.Fatalf("another provider: %v", err)
+	}
+}
+
+// oneHit is a store that answers every question with one chunk.
+type oneHit struct{ asked []retrieval.LargeQuery }
+
+func (s *oneHit) SearchLarge(_ context.Context, q retrieval.LargeQuery) ([]retrieval.LargeHit, error) {
+	s.asked = append(s.asked, q)
+	c := chunk.Chunk{ID: "1", Path: "a.md", Text: "the price now"}
+	return []retrieval.LargeHit{{Chunk: c, Marks: retrieval.Marks{BM25: 1, WordRank: 1}, Score: 1, Around: []chunk.Chunk{c}}}, nil
+}
+
+// TestLargeBasesAreAskedInTheStore: what the shelf calls large is searched there,
+// and what it is told is small again is left alone.
+func TestLargeBasesAreAskedInTheStore(t *testing.T) {
+	t.Parallel()
+	store := &oneHit{}
+	k := &kit{library: &retrieval.Library{}, log: zap.NewNop(), settings: settings{maxChunks: 3}}
+	cfg := k.shelfConfig(store)
+	if cfg.MaxChunks != 3 || cfg.Large == nil {
+		t.Fatalf("configured %+v", cfg)
+	}
+	cfg.Large(knowledge.Base{Org: "default", Name: "b", Language: "en", Chunks: 9})
+	cfg.Large(knowledge.Base{Org: "default", Name: "c"})
+	s, err := k.searcher(worker.Agent{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := retrieval.Query{Org: "default", Text: "prices", Bases: []retrieval.Attachment{{Base: "b"}}}
+	r, err := s.Search(t.Context(), q)
+	if err != nil || len(r.Passages) != 1 || r.Passages[0].Text != "the price now" || len(store.asked) != 1 || store.asked[0].Terms[0] != "price" {
+		t.Fatalf("%+v, %v, asked %+v", r, err, store.asked)
+	}
+	q.Bases[0].Base = "c"
+	if _, err := s.Search(t.Context(), q); !errors.Is(err, retrieval.ErrNotReady{Base: "c"}) {
+		t.Fatalf("a base that is gone: %v", err)
+	}
+	if cfg := (&kit{}).shelfConfig(struct{}{}); cfg.Large != nil {
+		t.Fatal("a store that cannot search is asked to")
 	}
 }
