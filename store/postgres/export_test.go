@@ -34,3 +34,15 @@ func Spell(terms []string) string { return spell(terms) }
 func (db *DB) Lexemes(ctx context.Context, text string) ([]string, error) {
 	return gather(ctx, db.pool, `SELECT unnest(tsvector_to_array(to_tsvector('simple', $1)))`, []any{text}, pgx.RowTo[string])
 }
+
+// Sleep asks the server to wait for a minute.
+func (db *DB) Sleep(ctx context.Context) error {
+	_, err := db.pool.Exec(ctx, `SELECT pg_sleep(60)`)
+	return err
+}
+
+// Backend is the process that a connection of the pool talks to.
+func (db *DB) Backend(ctx context.Context) (pid int, err error) {
+	err = db.pool.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
+	return pid, err
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"headstart/retrieval/knowledge"
 	"headstart/store/storetest"
 )
@@ -19,6 +21,25 @@ func TestKnowledge(t *testing.T) {
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Memory(t, func(t *testing.T) storetest.Memories { return open(t, migrated(t)) })
+}
+
+// A file with what PostgreSQL cannot hold lands, cleaned, and so do the others.
+func TestReplaceCleansText(t *testing.T) {
+	t.Parallel()
+	db := open(t, migrated(t))
+	if _, err := db.Make(t.Context(), knowledge.Base{Org: tenant, Name: "clinica", Language: "es", Model: model, Dim: 2}); err != nil {
+		t.Fatalf("make: %v", err)
+	}
+	v := [][]float32{{1, 0}, {0, 1}}
+	put(t, db, piecesOf("a.md", v, "uno\x00dos", "tres\xff"), piecesOf("b.md", v, "cuatro"), piecesOf("c.md", v, "cinco \u0000"))
+	var texts []string
+	for _, c := range readBase(t, db, tenant, "clinica").chunks {
+		texts = append(texts, c.Text)
+	}
+	want := []string{"uno\uFFFDdos", "tres\uFFFD", "cuatro", "cinco \uFFFD"}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Fatalf("texts (-want +got):\n%s", diff)
+	}
 }
 
 // A watcher that is cut off goes on, and is told that anything may have changed.

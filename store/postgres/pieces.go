@@ -158,11 +158,15 @@ func replace(ctx context.Context, tx pgx.Tx, b *base, c knowledge.Change) error 
 
 func putFiles(ctx context.Context, tx pgx.Tx, b knowledge.Base, cuts []knowledge.Cut) error {
 	var files, rows [][]any
+	var digests []knowledge.Digest
+	var vectors [][]float32
 	for _, cut := range cuts {
 		files = append(files, []any{b.Org, b.Name, cut.Path, cut.SHA256[:], cut.Format, cut.Bytes, len(cut.Pieces), b.Updated})
 		for i, p := range cut.Pieces {
-			digest := knowledge.DigestOf(p.Indexed())
-			rows = append(rows, []any{b.Org, b.Name, cut.Path, i, clean(p.ID), clean(p.Heading), clean(p.Text), p.Section, clean(p.Glue), p.Repeats, p.Oversize, digest[:]})
+			c := cleanChunk(p.Chunk)
+			digest := knowledge.DigestOf(c.Indexed())
+			digests, vectors = append(digests, digest), append(vectors, p.Vector)
+			rows = append(rows, []any{b.Org, b.Name, cut.Path, i, c.ID, c.Heading, c.Text, c.Section, c.Glue, c.Repeats, c.Oversize, digest[:]})
 		}
 	}
 	_, filesErr := tx.CopyFrom(ctx, pgx.Identifier{"files"},
@@ -178,17 +182,11 @@ func putFiles(ctx context.Context, tx pgx.Tx, b knowledge.Base, cuts []knowledge
 	if b.Model == "" {
 		return nil
 	}
-	return keepAll(ctx, tx, b, cuts)
+	return keep(ctx, tx, knowledge.Space{Org: b.Org, Model: b.Model, Dim: b.Dim}, digests, vectors)
 }
 
-// keepAll keeps the vectors of what was put.
-func keepAll(ctx context.Context, tx pgx.Tx, b knowledge.Base, cuts []knowledge.Cut) error {
-	var digests []knowledge.Digest
-	var vectors [][]float32
-	for _, cut := range cuts {
-		for _, p := range cut.Pieces {
-			digests, vectors = append(digests, knowledge.DigestOf(p.Indexed())), append(vectors, p.Vector)
-		}
-	}
-	return keep(ctx, tx, knowledge.Space{Org: b.Org, Model: b.Model, Dim: b.Dim}, digests, vectors)
+// cleanChunk is a chunk as PostgreSQL can hold it.
+func cleanChunk(c chunk.Chunk) chunk.Chunk {
+	c.ID, c.Heading, c.Text, c.Glue = clean(c.ID), clean(c.Heading), clean(c.Text), clean(c.Glue)
+	return c
 }

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxvector "github.com/pgvector/pgvector-go/pgx"
 )
@@ -35,6 +37,9 @@ const (
 
 // connectWithin bounds the making of one connection, when the URL does not.
 const connectWithin = 5 * time.Second
+
+// cancelWithin is what a server has to end a statement that nobody waits for.
+const cancelWithin = 2 * time.Second
 
 // Config says which database, and how long it is waited for.
 type Config struct {
@@ -95,10 +100,18 @@ func parse(url string) (*pgxpool.Config, error) {
 	if cfg.ConnConfig.ConnectTimeout <= 0 {
 		cfg.ConnConfig.ConnectTimeout = connectWithin
 	}
+	cfg.ConnConfig.BuildContextWatcherHandler = cancelling
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = "headstart"
 	}
 	return cfg, nil
+}
+
+// cancelling ends a statement whose context ends by asking the server for it, and
+// keeps the connection: lookups are superseded all the time. One that is not ended
+// soon loses its connection.
+func cancelling(conn *pgconn.PgConn) ctxwatch.Handler {
+	return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelWithin}
 }
 
 // settings are those of a connection: the graph of vectors goes on until it has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"go.uber.org/zap"
 
 	"headstart/store/postgres"
 	"headstart/store/postgres/postgrestest"
@@ -157,6 +159,102 @@ func TestAbsentDatabase(t *testing.T) {
 			if err := db.Ping(t.Context()); err != nil {
 				t.Fatalf("ping after the cut: %v", err)
 			}
+		}
+	}
+}
+
+// A statement that is given up ends on the server and leaves its connection to
+// others: lookups are given up all the time.
+func TestCancelKeepsConnection(t *testing.T) {
+	t.Parallel()
+	address := parsed(t, migrated(t))
+	query := address.Query()
+	query.Set("pool_max_conns", "1")
+	address.RawQuery = query.Encode()
+	db := open(t, address.String())
+	for range 20 { // a server that is slow to hear of it loses a connection instead
+		before, err := db.Backend(t.Context())
+		if err != nil {
+			t.Fatalf("ask: %v", err)
+		}
+		brief, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		err = db.Sleep(brief)
+		cancel()
+		if err == nil {
+			t.Fatal("a minute went by")
+		}
+		after, err := db.Backend(t.Context())
+		if err != nil {
+			t.Fatalf("ask again: %v", err)
+		}
+		if before == after {
+			return
+		}
+	}
+	t.Fatal("each statement that was given up took its connection with it")
+}
+
+func parsed(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatalf("read url: %v", err)
+	}
+	return u
+}
+
+// A call is written while its database is not there at all: the call does not
+// notice, and the log is whole when the database is.
+func TestCallOverAbsentDatabase(t *testing.T) {
+	t.Parallel()
+	at, beside := migrated(t), postgrestest.Database(t)
+	name := strings.TrimPrefix(parsed(t, at).Path, "/")
+	raw(t, beside, "ALTER DATABASE "+name+" RENAME TO "+name+"_away")
+	db := open(t, at)
+	cfg := calllog.Config{Dir: t.TempDir(), FlushEvery: time.Millisecond, MaxBackoff: 10 * time.Millisecond, StoreTimeout: time.Minute}
+	book, err := calllog.Open(cfg, db, zap.NewNop())
+	if err != nil {
+		t.Fatalf("open book: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- book.Run(ctx) }()
+	log, err := book.Begin("c", "clinica")
+	if err != nil {
+		t.Fatalf("begin: %v", err)
+	}
+	for range 100 {
+		log.Append(turn.TurnUser{Text: "quería cambiar la cita del martes"})
+	}
+	awaitFailures(t, book, 2)
+	raw(t, beside, "ALTER DATABASE "+name+"_away RENAME TO "+name)
+	log.Seal()
+	for range book.Follow(ctx, "c", 0) {
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatalf("run: %v", err)
+	}
+	page, err := db.Entries(t.Context(), calllog.DefaultOrg, "c", 0, 2000)
+	if err != nil || len(page.Entries) != 102 || page.Highest != 102 || !page.Sealed {
+		t.Fatalf("stored %d entries to %d, sealed %v, %v", len(page.Entries), page.Highest, page.Sealed, err)
+	}
+	if err := book.Close(); err != nil {
+		t.Fatalf("close book: %v", err)
+	}
+}
+
+// awaitFailures lets the book run until so many store operations failed.
+func awaitFailures(t *testing.T, book *calllog.Book, failures int64) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for book.Stats().StoreFailures < failures {
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("test ended with %d store failures, want %d", book.Stats().StoreFailures, failures)
+		case <-look.C:
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 )
 
 const (
@@ -63,6 +64,9 @@ func (db *DB) Watch(ctx context.Context, changed func(org, base string)) error {
 func (db *DB) listen(ctx context.Context, changed func(org, base string)) (heard bool) {
 	cfg := db.pool.Config().ConnConfig // a copy
 	cfg.RuntimeParams["application_name"] += " watch"
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // there is no statement to end
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
+	}
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
 		return false
