@@ -102,12 +102,18 @@ type countingEmbedder struct {
 	retrieval.Embedder
 	asked int
 	err   error
+	// largest is the most texts of one request, and breaksAt the request that fails; 0
+	// is none.
+	largest, breaksAt int
 }
 
 func (e *countingEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	e.asked++
 	if e.err != nil {
 		return nil, e.err
+	}
+	if e.largest > 0 && len(texts) > e.largest || e.asked == e.breaksAt {
+		return nil, fmt.Errorf("request %d of %d texts is refused", e.asked, len(texts))
 	}
 	return e.Embedder.Embed(ctx, texts)
 }
@@ -258,3 +264,22 @@ type instant struct {
 }
 
 func (i instant) EmbedQuery(context.Context, string) ([]float32, error) { return i.vector, nil }
+
+// Many facts are embedded in requests that a provider takes, and all or none of
+// them.
+func TestFactsAreEmbeddedInBatches(t *testing.T) {
+	t.Parallel()
+	facts := make([]*memory.Held, 130)
+	for i := range facts {
+		f := held(fmt.Sprint(i), fmt.Sprint("perro ", i), day)
+		facts[i] = &f
+	}
+	e := &countingEmbedder{Embedder: embed.Hashing(64), largest: 64}
+	if err := memory.Embed(t.Context(), e, facts); err != nil || e.asked != 3 {
+		t.Fatalf("%v after %d requests", err, e.asked)
+	}
+	late := &countingEmbedder{Embedder: embed.Hashing(32), largest: 64, breaksAt: 3}
+	if err := memory.Embed(t.Context(), late, facts); err == nil || facts[0].Model != "hashing-64" || len(facts[0].Vector) != 64 {
+		t.Fatalf("%v; the first is of %s", err, facts[0].Model)
+	}
+}

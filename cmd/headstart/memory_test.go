@@ -9,10 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"headstart/memory"
 	"headstart/memory/golden"
 	"headstart/memory/locomo"
+	"headstart/retrieval"
+	"headstart/retrieval/chunk"
+	"headstart/retrieval/embed"
 	"headstart/store/sqlite"
+	"headstart/worker"
 )
 
 // conversations are two short ones in LoCoMo's format.
@@ -163,6 +169,36 @@ func TestMemoryCommandsRefuse(t *testing.T) {
 	for _, args := range [][]string{{"bench", written(t, "x.json", "{}")}, {"eval", written(t, "x.json", "[]")}, {"bench", "nowhere.json"}} {
 		if out, err := command(t, append([]string{"memory"}, args...)...); err == nil {
 			t.Errorf("%v is taken\n%s", args, out)
+		}
+	}
+}
+
+// A recall weighs its branches as the agent's bases do, where one was calibrated
+// with the same embedder.
+func TestARecallIsCalibratedAsTheAgentsBases(t *testing.T) {
+	t.Parallel()
+	e := embed.Hashing(64)
+	fitted := &retrieval.Calibration{Embedder: e.Name(), Dim: 64, Strong: 0.5, Weak: 0.2, WordsWeight: 1.5, VectorsWeight: 0.5}
+	k := &kit{library: new(retrieval.Library)}
+	for name, c := range map[string]*retrieval.Calibration{"plain": nil, "fitted": fitted} {
+		base, err := retrieval.Build(t.Context(), name, "es", chunk.Split("a.md", "# A\n\nuno dos"), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.library.Put(k.org(), base.Calibrated(c))
+	}
+	for _, tt := range []struct {
+		docs worker.Docs
+		e    retrieval.Embedder
+		want *retrieval.Calibration
+	}{
+		{worker.Docs{{Base: "plain"}, {Base: "gone"}, {Base: "fitted"}}, e, fitted},
+		{worker.Docs{{Base: "plain"}}, e, nil},
+		{worker.Docs{{Base: "fitted"}}, embed.Hashing(32), nil},
+		{nil, e, nil},
+	} {
+		if diff := cmp.Diff(tt.want, k.calibrationOf(worker.Agent{Docs: tt.docs}, tt.e)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", tt.docs, diff)
 		}
 	}
 }

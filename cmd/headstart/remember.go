@@ -35,9 +35,12 @@ func (k *kit) memory(a worker.Agent, s *worker.Served, embedder retrieval.Embedd
 	}
 	s.Recollect = func(ctx context.Context, held []memory.Held) (turn.Recaller, error) {
 		k.reembed(ctx, embedder, held)
-		return memory.NewIndex(memory.Reading{Language: a.Language, Embedder: embedder, At: time.Now()}, held)
+		return memory.NewIndex(memory.Reading{
+			Language: a.Language, Embedder: embedder, Calibration: k.calibrationOf(a, embedder), At: time.Now(),
+		}, held)
 	}
-	k.recalls = append(k.recalls, recalling{a.Name, a.Language, embedder})
+	calibration := func() *retrieval.Calibration { return k.calibrationOf(a, embedder) }
+	k.recalls = append(k.recalls, recalling{a.Name, a.Language, embedder, calibration})
 	if !a.Remembers() {
 		return nil
 	}
@@ -46,6 +49,22 @@ func (k *kit) memory(a worker.Agent, s *worker.Served, embedder retrieval.Embedd
 		return err
 	}
 	s.Learner = student{model, embedder}
+	return nil
+}
+
+// calibrationOf is what was measured of the embedder on a base that the agent
+// reads, nil where none was: a contact has no questions to measure it on, and facts
+// are in the language of the base.
+func (k *kit) calibrationOf(a worker.Agent, embedder retrieval.Embedder) *retrieval.Calibration {
+	for _, d := range a.Docs {
+		base, ok := k.library.Get(k.org(), d.Base)
+		if !ok {
+			continue
+		}
+		if c := base.Calibration(); c != nil && c.Embedder == embedder.Name() {
+			return c
+		}
+	}
 	return nil
 }
 
@@ -133,13 +152,16 @@ func (srv *server) reapplyUntilDone(ctx context.Context) {
 type recalling struct {
 	agent, language string
 	embedder        retrieval.Embedder
+	calibration     func() *retrieval.Calibration
 }
 
 // evalMemory asks a golden as calls of an agent would ask.
 func (srv *server) evalMemory(ctx context.Context, agent string, questions []golden.Question) (golden.Report, error) {
 	for _, r := range srv.recalls {
 		if agent == "" || agent == r.agent {
-			reader := golden.Reader{Org: calllog.DefaultOrg, Language: r.language, Embedder: r.embedder, At: time.Now()}
+			reader := golden.Reader{
+				Org: calllog.DefaultOrg, Language: r.language, Embedder: r.embedder, Calibration: r.calibration(), At: time.Now(),
+			}
 			return reader.Ask(ctx, srv.db, questions)
 		}
 	}

@@ -26,8 +26,10 @@ type Reader struct {
 	Org      string
 	Language string             // of the agent, as a BCP 47 tag
 	Embedder retrieval.Embedder // nil leaves the words alone
-	At       time.Time          // now, from which ages count
-	Progress func(done, all int)
+	// Calibration is the one that calls read with; nil is what the embedder declares.
+	Calibration *retrieval.Calibration
+	At          time.Time // now, from which ages count
+	Progress    func(done, all int)
 }
 
 // Answer is what a question gave.
@@ -106,7 +108,7 @@ func (r Reader) ask(ctx context.Context, s Store, q Question) (a Answer, err err
 	if err != nil {
 		return a, fmt.Errorf("read facts: %w", err)
 	}
-	x, err := memory.NewIndex(memory.Reading{Language: r.Language, Embedder: r.Embedder, At: r.At}, held)
+	x, err := memory.NewIndex(memory.Reading{Language: r.Language, Embedder: r.Embedder, Calibration: r.Calibration, At: r.At}, held)
 	if err != nil {
 		return a, err
 	}
