@@ -49,6 +49,7 @@ func (srv *server) openAPI(ctx context.Context, agents []worker.Agent) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{fmt.Errorf("--api-addr: %w; set HEADSTART_API_KEY to serve others, or name a loopback address", err)}
 	}
+	cfg.Bases = srv.basesAPI(agents)
 	cfg.Contacts, cfg.EvalMemory = srv.desk, srv.evalMemory // nobody asks before the agents are there: Run comes after
 	api, err := v1.Listen(ctx, cfg, srv.book, srv.db, srv.log)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headstart/retrieval"
 	"headstart/retrieval/chunk"
 	"headstart/retrieval/knowledge"
+	v1 "headstart/worker/api/v1"
 )
 
 func docsListCommand() *cobra.Command {
@@ -40,27 +40,10 @@ func docsListCommand() *cobra.Command {
 	return cmd
 }
 
-// listedBase is a base as --json tells it.
-type listedBase struct {
-	Base       string                 `json:"base"`
-	Language   string                 `json:"language"`
-	Embedder   string                 `json:"embedder"`
-	Dim        int                    `json:"dim"`
-	Files      int                    `json:"files"`
-	Chunks     int                    `json:"chunks"`
-	Revision   int64                  `json:"revision"`
-	Updated    time.Time              `json:"updated"`
-	Calibrated *retrieval.Calibration `json:"calibration,omitempty"`
-}
-
-func listed1(b knowledge.Base) listedBase {
-	return listedBase{b.Name, b.Language, b.Model, b.Dim, b.Files, b.Chunks, b.Revision, b.Updated.UTC(), b.Calibration}
-}
-
 func writeBases(out io.Writer, bases []knowledge.Base, asJSON bool) error {
 	if asJSON {
 		for _, b := range bases {
-			if err := writeObject(out, listed1(b)); err != nil {
+			if err := writeObject(out, v1.WireBase(b)); err != nil {
 				return err
 			}
 		}
@@ -89,16 +72,6 @@ func vectorsOf(b knowledge.Base) string {
 	return fmt.Sprintf("%s (%d)", b.Model, b.Dim)
 }
 
-// listedFile is a file as --json tells it.
-type listedFile struct {
-	Path    string    `json:"path"`
-	Bytes   int64     `json:"bytes"`
-	Chunks  int       `json:"chunks"`
-	SHA256  string    `json:"sha256"`
-	Format  int       `json:"format"`
-	Updated time.Time `json:"updated"`
-}
-
 func writeFiles(out io.Writer, files []knowledge.File, asJSON bool) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !asJSON {
@@ -106,7 +79,7 @@ func writeFiles(out io.Writer, files []knowledge.File, asJSON bool) error {
 	}
 	for _, f := range files {
 		if asJSON {
-			if err := writeObject(out, listedFile{f.Path, f.Bytes, f.Chunks, fmt.Sprintf("%x", f.SHA256), f.Format, f.Updated.UTC()}); err != nil {
+			if err := writeObject(out, v1.WireFile(f)); err != nil {
 				return err
 			}
 			continue

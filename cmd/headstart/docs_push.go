@@ -12,6 +12,7 @@ import (
 
 	"headstart/retrieval/knowledge"
 	"headstart/worker"
+	v1 "headstart/worker/api/v1"
 )
 
 // docsPush is what docs push was asked.
@@ -108,40 +109,12 @@ func readAgent(path string) (worker.Agent, error) {
 	return a, nil
 }
 
-// pushReport is what docs push --json tells.
-type pushReport struct {
-	Base     string    `json:"base"`
-	Files    int       `json:"files"`
-	Put      int       `json:"put"`
-	Kept     int       `json:"kept"`
-	Removed  int       `json:"removed"`
-	Refused  []refused `json:"refused"`
-	Chunks   int       `json:"chunks"` // of the base
-	Oversize int       `json:"oversize"`
-	Embedded int       `json:"embedded"`
-	Reused   int       `json:"reused"`
-	Embedder string    `json:"embedder"`
-	Revision int64     `json:"revision"`
-}
-
-type refused struct {
-	Path string `json:"path"`
-	Why  string `json:"why"`
-}
-
 func writePushed(out, complaints io.Writer, r knowledge.Report, whole, asJSON bool) error {
 	if asJSON {
 		if !whole {
 			return nil
 		}
-		p := pushReport{
-			Base: r.Base.Name, Files: r.Files, Put: r.Put, Kept: r.Kept, Removed: r.Removed, Refused: []refused{}, Chunks: r.Base.Chunks,
-			Oversize: r.Oversize, Embedded: r.Embedded, Reused: r.Reused, Embedder: r.Base.Model, Revision: r.Base.Revision,
-		}
-		for _, f := range r.Refused {
-			p.Refused = append(p.Refused, refused{f.Path, f.Err.Error()})
-		}
-		return writeObject(out, p)
+		return writeObject(out, v1.WirePushed(r))
 	}
 	for _, f := range r.Refused {
 		fmt.Fprintf(complaints, "left out: %v\n", f)

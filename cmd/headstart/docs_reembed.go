@@ -8,6 +8,7 @@ import (
 
 	"headstart/retrieval/knowledge"
 	"headstart/store/postgres"
+	v1 "headstart/worker/api/v1"
 )
 
 func docsReembedCommand() *cobra.Command {
@@ -40,7 +41,7 @@ workers start again, the words of the base answer alone.`,
 					return known(err, args[0])
 				}
 				if o.asJSON {
-					return writeObject(cmd.OutOrStdout(), listed1(base))
+					return writeObject(cmd.OutOrStdout(), v1.WireBase(base))
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d chunks with vectors of %s, %d texts embedded\n", base.Name, base.Chunks, vectorsOf(base), asked)
 				return err
@@ -54,11 +55,11 @@ workers start again, the words of the base answer alone.`,
 
 // docsStatus is what docs status --json tells.
 type docsStatus struct {
-	Store string       `json:"store"`
-	Words string       `json:"words"` // how words are ranked in bases too large for memory
-	Bases []listedBase `json:"bases"`
-	Quota *int         `json:"knowledge_chunks"` // null is without limit
-	Held  int          `json:"chunks"`
+	Store string    `json:"store"`
+	Words string    `json:"words"` // how words are ranked in bases too large for memory
+	Bases []v1.Base `json:"bases"`
+	Quota *int      `json:"knowledge_chunks"` // null is without limit
+	Held  int       `json:"chunks"`
 }
 
 func docsStatusCommand() *cobra.Command {
@@ -103,7 +104,7 @@ func (o *docsStore) status(cmd *cobra.Command, db database) (docsStatus, []knowl
 	if err := errors.Join(err, quotaErr); err != nil {
 		return docsStatus{}, nil, err
 	}
-	s := docsStatus{Store: "SQLite in " + o.data, Words: "BM25 in memory", Bases: []listedBase{}, Quota: quota.KnowledgeChunks}
+	s := docsStatus{Store: "SQLite in " + o.data, Words: "BM25 in memory", Bases: []v1.Base{}, Quota: quota.KnowledgeChunks}
 	if server, ok := db.(*postgres.DB); ok {
 		status, err := server.Status(ctx)
 		if err != nil {
@@ -113,7 +114,7 @@ func (o *docsStore) status(cmd *cobra.Command, db database) (docsStatus, []knowl
 		s.Words = "BM25 in memory; in bases that are too large for it: " + status.Words()
 	}
 	for _, b := range bases {
-		s.Bases, s.Held = append(s.Bases, listed1(b)), s.Held+b.Chunks
+		s.Bases, s.Held = append(s.Bases, v1.WireBase(b)), s.Held+b.Chunks
 	}
 	return s, bases, nil
 }

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"headstart/retrieval"
 	"headstart/retrieval/knowledge"
+	v1 "headstart/worker/api/v1"
 )
 
 const (
@@ -55,7 +55,7 @@ before it.`,
 				if o.asJSON {
 					return writeObject(cmd.OutOrStdout(), found)
 				}
-				return found.write(cmd.OutOrStdout())
+				return writeFound(cmd.OutOrStdout(), found)
 			})
 		},
 	}
@@ -68,60 +68,20 @@ before it.`,
 	return cmd
 }
 
-// found is what a search came to.
-type found struct {
-	Question string             `json:"question"`
-	Bases    []string           `json:"bases"`
-	Evidence retrieval.Evidence `json:"evidence"`
-	Cosine   float64            `json:"cosine"`
-	Branches []retrieval.Branch `json:"branches"`
-	Degraded string             `json:"degraded,omitempty"`
-	Followed bool               `json:"followed"`
-	Passages []foundPassage     `json:"passages"`
-}
-
-type foundPassage struct {
-	Base    string     `json:"base"`
-	Path    string     `json:"path"`
-	Heading string     `json:"heading"`
-	Score   float64    `json:"score"`
-	Format  int        `json:"format"`
-	Text    string     `json:"text"`
-	Hits    []foundHit `json:"hits"`
-}
-
-type foundHit struct {
-	ID         string  `json:"id"`
-	Vectors    float64 `json:"vectors"`
-	VectorRank int     `json:"vector_rank"`
-	Words      float64 `json:"words"`
-	WordRank   int     `json:"word_rank"`
-	Fused      int     `json:"fused"` // its place, from 1
-}
-
-func (o *docsSearch) search(ctx context.Context, db database, question string) (found, error) {
+func (o *docsSearch) search(ctx context.Context, db database, question string) (v1.Found, error) {
 	library, formats, err := o.load(ctx, db)
 	if err != nil {
-		return found{}, err
+		return v1.Found{}, err
 	}
 	e, err := o.open(ctx, library)
 	if err != nil {
-		return found{}, err
+		return v1.Found{}, err
 	}
 	q := retrieval.Query{Org: o.org, Text: question, K: max(1, o.k), Before: o.before, Ranks: true}
 	for _, base := range o.bases {
 		q.Bases = append(q.Bases, retrieval.Attachment{Base: base, K: q.K})
 	}
-	searcher := retrieval.NewSearcher(library, e)
-	r, err := searcher.Search(ctx, q)
-	if err != nil {
-		return found{}, err
-	}
-	ranked, err := searcher.Rank(ctx, retrieval.Ranking{Query: q, Depth: retrieval.Pool})
-	if err != nil {
-		return found{}, err
-	}
-	return o.tell(question, r, ranked, formats), nil
+	return v1.Find(ctx, retrieval.NewSearcher(library, e), q, func(base, path string) int { return formats[base+"/"+path] })
 }
 
 // load brings the bases into memory, and tells in which format each file of
@@ -176,28 +136,7 @@ func (o *docsSearch) open(ctx context.Context, library *retrieval.Library) (retr
 	return nil, nil
 }
 
-func (o *docsSearch) tell(question string, r retrieval.Result, ranked retrieval.Ranked, formats map[string]int) found {
-	f := found{
-		Question: question, Bases: o.bases, Evidence: r.Evidence, Cosine: r.Cosine, Branches: r.Branches, Followed: r.Followed,
-		Passages: []foundPassage{},
-	}
-	if r.Degraded != nil {
-		f.Degraded = r.Degraded.Error()
-	}
-	place := func(base, id string) int {
-		return 1 + slices.IndexFunc(ranked.Chunks, func(c retrieval.RankedChunk) bool { return c.Base == base && c.Chunk.ID == id })
-	}
-	for _, p := range r.Passages {
-		shown := foundPassage{Base: p.Base, Path: p.Path, Heading: p.Heading, Score: p.Score, Format: formats[p.Base+"/"+p.Path], Text: p.Text}
-		for _, h := range p.Hits {
-			shown.Hits = append(shown.Hits, foundHit{h.ID, h.Cosine, h.VectorRank, h.BM25, h.WordRank, place(p.Base, h.ID)})
-		}
-		f.Passages = append(f.Passages, shown)
-	}
-	return f
-}
-
-func (f found) write(out io.Writer) error {
+func writeFound(out io.Writer, f v1.Found) error {
 	if f.Degraded != "" {
 		fmt.Fprintf(out, "from the words alone: %s\n\n", f.Degraded)
 	}
@@ -208,7 +147,7 @@ func (f found) write(out io.Writer) error {
 	for i, p := range f.Passages {
 		fmt.Fprintf(out, "%d  %s: %s\n", i+1, p.Base, p.Path)
 		for _, h := range p.Hits {
-			fmt.Fprintf(out, "   %s, v%d\n", h, p.Format)
+			fmt.Fprintf(out, "   %s, v%d\n", marks(h), p.Format)
 		}
 		if p.Heading != "" {
 			fmt.Fprintf(out, "   Context: %s\n", p.Heading)
@@ -222,9 +161,9 @@ func (f found) write(out io.Writer) error {
 	return err
 }
 
-// String is what the branches make of a hit; what one has nothing to say to is
+// marks are what the branches make of a hit; what one has nothing to say to is
 // left out.
-func (h foundHit) String() string {
+func marks(h v1.FoundHit) string {
 	var parts []string
 	if h.Vectors != 0 {
 		parts = append(parts, fmt.Sprintf("vectors %.2f", h.Vectors))
@@ -234,6 +173,9 @@ func (h foundHit) String() string {
 	}
 	if h.Fused > 0 {
 		parts = append(parts, fmt.Sprintf("fused #%d", h.Fused))
+	}
+	if h.Reranked > 0 {
+		parts = append(parts, fmt.Sprintf("reranked #%d", h.Reranked))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"headstart/worker"
+	v1 "headstart/worker/api/v1"
 )
 
 // docs runs a docs command on a data folder, which must go well.
@@ -44,11 +45,11 @@ func TestDocsPushAndSearch(t *testing.T) {
 	if out := docs(t, data, "docs", "list"); !strings.Contains(out, "docs push DIR --base NAME") {
 		t.Fatalf("an empty store: %s", out)
 	}
-	first := object[pushReport](t, docs(t, data, "docs", "push", dir, "--base", "clinica", "--json"))
+	first := object[v1.Pushed](t, docs(t, data, "docs", "push", dir, "--base", "clinica", "--json"))
 	if first.Put != 2 || first.Chunks != 2 || first.Embedded != 2 || len(first.Refused) != 1 || first.Refused[0].Path != "foto.jpg" || first.Embedder != "hashing-512" {
 		t.Fatalf("first push: %+v", first)
 	}
-	again := object[pushReport](t, docs(t, data, "docs", "push", dir, "--base", "clinica", "--json"))
+	again := object[v1.Pushed](t, docs(t, data, "docs", "push", dir, "--base", "clinica", "--json"))
 	if again.Put+again.Embedded+again.Removed != 0 || again.Kept != 2 || again.Revision != first.Revision {
 		t.Fatalf("second push: %+v", again)
 	}
@@ -61,7 +62,7 @@ func TestDocsPushAndSearch(t *testing.T) {
 			t.Fatalf("the tester does not say %q:\n%s", want, out)
 		}
 	}
-	told := object[found](t, docs(t, data, "docs", "search", "¿Cuánto cuesta la revisión?", "--base", "clinica", "--json", "-k", "1"))
+	told := object[v1.Found](t, docs(t, data, "docs", "search", "¿Cuánto cuesta la revisión?", "--base", "clinica", "--json", "-k", "1"))
 	if len(told.Passages) != 1 || told.Passages[0].Hits[0].Fused != 1 || told.Passages[0].Hits[0].WordRank != 1 || told.Passages[0].Format != 1 || len(told.Branches) != 2 {
 		t.Fatalf("as an object: %+v", told)
 	}
@@ -74,14 +75,14 @@ func TestDocsPushAndSearch(t *testing.T) {
 	refusedWith(t, data, "--base NAME", "docs", "push", dir)
 
 	docs(t, data, "docs", "reembed", "clinica", "--embedder-option", "dim=64")
-	if b := object[listedBase](t, docs(t, data, "docs", "list", "--json")); b.Dim != 64 || b.Files != 2 {
+	if b := object[v1.Base](t, docs(t, data, "docs", "list", "--json")); b.Dim != 64 || b.Files != 2 {
 		t.Fatalf("base after a reembedding: %+v", b)
 	}
 	if out := docs(t, data, "docs", "search", "revisión"); !strings.Contains(out, "vectors") { // it finds the embedder by its name
 		t.Fatalf("search after a reembedding: %s", out)
 	}
 	docs(t, data, "docs", "rm", "clinica", "horarios.md")
-	if f := object[listedFile](t, docs(t, data, "docs", "list", "clinica", "--json")); f.Path != "tarifas.md" || f.Format != 1 || len(f.SHA256) != 64 {
+	if f := object[v1.File](t, docs(t, data, "docs", "list", "clinica", "--json")); f.Path != "tarifas.md" || f.Format != 1 || len(f.SHA256) != 64 {
 		t.Fatalf("files after one was removed: %+v", f)
 	}
 	refusedWith(t, data, "no such file", "docs", "rm", "clinica", "horarios.md")

@@ -50,26 +50,36 @@ const (
 	maxPath = 1024
 )
 
+// NameError refuses a name of a base or an org, or a path of a file.
+type NameError struct {
+	Name string
+	Want string // what it should be
+}
+
+// Error says what would do.
+func (e NameError) Error() string { return fmt.Sprintf("%q: want %s", e.Name, e.Want) }
+
 // CheckName tells whether a base or an org may have a name: letters, digits, "-",
 // "_" and ".", beginning with a letter or a digit. It stands in URLs and in agent
-// files.
+// files. The error is a NameError.
 func CheckName(name string) error {
+	e := NameError{name, fmt.Sprintf("a name of letters and digits, and inside it - _ and ., of at most %d bytes", maxName)}
 	for i, r := range name {
 		if !(unicode.IsLetter(r) || unicode.IsDigit(r) || i > 0 && strings.ContainsRune("-_.", r)) {
-			return fmt.Errorf("name %q: only letters, digits and inside it - _ . may stand in a name", name)
+			return e
 		}
 	}
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) {
-		return fmt.Errorf("name %q: want 1 to %d bytes of UTF-8", name, maxName)
+		return e
 	}
 	return nil
 }
 
 // CheckPath tells whether a file may have a path: relative, with slashes, without
-// "." and "..", and without what no store takes.
+// "." and "..", and without what no store takes. The error is a NameError.
 func CheckPath(path string) error {
 	if path == "." || len(path) > maxPath || !fs.ValidPath(path) || strings.ContainsFunc(path, unicode.IsControl) {
-		return fmt.Errorf("path %q: want a relative path with slashes, without \"..\", of at most %d bytes", path, maxPath)
+		return NameError{path, fmt.Sprintf("a relative path with slashes, without .., of at most %d bytes", maxPath)}
 	}
 	return nil
 }

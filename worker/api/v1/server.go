@@ -1,10 +1,18 @@
 /*
-Package v1 is the operators' API: calls, logs and contacts over HTTP.
+Package v1 is the operators' API: calls, logs, documents and contacts over HTTP.
 
 	GET /v1/calls?limit=                    the last calls, newest first
 	GET /v1/calls/{id}                      one call
 	GET /v1/calls/{id}/log?after=&limit=    its log
 	GET /v1/agents/{slug}/log?after=&limit= an agent's own log
+	GET /v1/knowledge                       the bases
+	GET /v1/knowledge/{base}                one, with its files
+	PUT /v1/knowledge/{base}?language=&prune=  the folder of a base, whole: a tar (gzipped or not) or a zip
+	DELETE /v1/knowledge/{base}
+	PUT /v1/knowledge/{base}/files/{path}   one file of it, the body as it is
+	DELETE /v1/knowledge/{base}/files/{path}
+	GET /v1/knowledge/{base}/search?q=&k=   what an agent would be handed, and why
+	POST /v1/knowledge/{base}/eval?k=       a golden: [{asks, expects}]
 	GET /v1/contacts/{id}/memory            what is remembered of a contact, and was
 	PUT /v1/contacts/{id}/memory/{fact}     corrects a fact: {"text"}
 	DELETE /v1/contacts/{id}/memory/{fact}  erases one
@@ -71,6 +79,8 @@ type Config struct {
 	Key    string
 	Org    string   // tenant of the calls; "default"
 	Agents []string // slugs whose logs are there before their first entry
+	// Bases are the documents; nil keeps none.
+	Bases *Bases
 	// Contacts is what is remembered of callers; nil keeps none.
 	Contacts Contacts
 	// EvalMemory asks goldens of agents' memories; nil asks none.
@@ -98,6 +108,7 @@ type Server struct {
 	listener  net.Listener
 	http      *http.Server
 	followers chan struct{} // a place for each stream
+	pushes    chan struct{} // a place for each push
 }
 
 // Listen takes the port. Run answers on it; without Run, Close gives it back.
@@ -120,7 +131,7 @@ func Listen(ctx context.Context, cfg Config, logs Logs, calls calllog.Calls, log
 
 func newServer(cfg Config, logs Logs, calls calllog.Calls, log *zap.Logger) *Server {
 	cfg.Org = cmp.Or(cfg.Org, calllog.DefaultOrg)
-	s := &Server{cfg: cfg, logs: logs, calls: calls, log: log.Named("api"), followers: make(chan struct{}, maxFollowers)}
+	s := &Server{cfg: cfg, logs: logs, calls: calls, log: log.Named("api"), followers: make(chan struct{}, maxFollowers), pushes: make(chan struct{}, maxPushes)}
 	s.http = &http.Server{
 		Handler:           s.handler(),
 		ReadHeaderTimeout: headerWithin, ReadTimeout: headerWithin, IdleTimeout: idleWithin, // writes have deadlines of their own
@@ -137,6 +148,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /v1/calls/{id}", s.showCall)
 	mux.HandleFunc("GET /v1/calls/{id}/log", s.callLog)
 	mux.HandleFunc("GET /v1/agents/{slug}/log", s.agentLog)
+	s.routeKnowledge(mux)
 	s.routeContacts(mux)
 	return s.guard(mux)
 }
