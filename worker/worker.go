@@ -17,6 +17,13 @@ conversation does, in package turn, and the wiring says with what.
 How it fails. A call that cannot begin, or panics, ends with reason error and
 its log is sealed all the same; no other call notices. Once call.ended stands
 in the log nothing is spoken; the room is left within 2 s.
+
+A caller whose network goes away says nothing to anybody. LiveKit misses them
+about 21 s later (measured against the server in testdata/livekit; its ICE gives
+up after 20 s), which is when the call learns of it; they may then come back for
+20 s more, under the same identity, before the call ends as hung up. Meanwhile the
+caller's side is silence: the user's state is away after 15 s, a greeting or an
+answer plays to the end, and the ceiling of the call counts on.
 */
 package worker
 

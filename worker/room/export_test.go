@@ -6,6 +6,7 @@ import (
 
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
+	"github.com/pion/webrtc/v4"
 	"go.uber.org/zap"
 
 	"headstart/turn/crew"
@@ -51,6 +52,17 @@ func (l *Link) Reconnected(there bool) []Event { return l.reconnected(there) }
 
 // Restart makes the server tell the room to connect anew, from nothing.
 func Restart(r *Room) { r.sdk.Simulate(lksdk.SimulateLeaveRequestFullReconnect) }
+
+// Gathered tells whether a room's connections know all of their own addresses.
+// Until then pion reads, without a lock, the servers that a resume changes.
+func Gathered(r *Room) bool {
+	for _, pc := range []*webrtc.PeerConnection{r.sdk.LocalParticipant.GetPublisherPeerConnection(), r.sdk.LocalParticipant.GetSubscriberPeerConnection()} {
+		if pc != nil && pc.ICEGatheringState() != webrtc.ICEGatheringStateComplete {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume breaks the signalling connection.
 func Resume(r *Room) { r.sdk.Simulate(lksdk.SimulateSignalReconnect) }

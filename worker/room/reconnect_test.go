@@ -20,6 +20,7 @@ func TestOwnReconnectIsNoHangupAndBothAreHeardAfter(t *testing.T) {
 			c := dial(t, server, caller.Config{Identity: "anna"})
 			next[room.Subscribed](t, a)
 			<-a.Audio()
+			waitGathered(t, a)
 			lose(a.Room)
 			go func() { _, _ = c.Say(t.Context(), sine(440, 16000, time.Minute), 16000) }()
 			waitLoud(t, a)
@@ -34,6 +35,20 @@ func TestOwnReconnectIsNoHangupAndBothAreHeardAfter(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+func waitGathered(t *testing.T, a *agent) {
+	t.Helper()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	deadline := time.After(patience)
+	for !room.Gathered(a.Room) {
+		select {
+		case <-look.C:
+		case <-deadline:
+			t.Fatal("the connections still look for their addresses")
+		}
 	}
 }
 
