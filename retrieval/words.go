@@ -146,9 +146,17 @@ func borrow(n int) *scratch {
 	return s
 }
 
+// most tells whether the chunks that were touched are so many of n that going through
+// all in order is quicker than through them as they came.
+func (s *scratch) most(n int) bool { return len(s.touched) > n/8 }
+
 func (s *scratch) giveBack() {
-	for _, doc := range s.touched {
-		s.scores[doc] = 0
+	if s.most(len(s.scores)) {
+		clear(s.scores)
+	} else {
+		for _, doc := range s.touched {
+			s.scores[doc] = 0
+		}
 	}
 	s.touched = s.touched[:0]
 	scratches.Put(s)
@@ -170,8 +178,23 @@ func (x *index) score(ctx context.Context, s *scratch, terms []queryTerm, mean f
 
 func (s *Segment) best(scores *scratch, at int32, pool int) []candidate {
 	best := newTop(pool)
+	least := best.least(math.SmallestNonzeroFloat64) // a chunk that was not touched has 0
+	offer := func(doc int32, score float64) {
+		best.offer(candidate{score: score, id: s.chunks[doc].ID, segment: at, doc: doc})
+		least = best.least(least)
+	}
+	if scores.most(s.Len()) {
+		for doc, score := range scores.scores[:s.Len()] {
+			if score >= least {
+				offer(int32(doc), score)
+			}
+		}
+		return best.list
+	}
 	for _, doc := range scores.touched {
-		best.offer(candidate{score: scores.scores[doc], id: s.chunks[doc].ID, segment: at, doc: doc})
+		if score := scores.scores[doc]; score >= least {
+			offer(doc, score)
+		}
 	}
 	return best.list
 }
