@@ -18,9 +18,7 @@ func (c *call) finish(ctx context.Context, end turn.End, err error) {
 	if c.stopTalk != nil {
 		c.stopTalk(end)
 	}
-	if c.memory != nil {
-		c.memory.stop(errCallOver)
-	}
+	c.forgetMemory()
 	c.assignment.Done(err) // before the agent leaves: a job whose agent left while it ran has failed
 	if c.room != nil {
 		c.leave(ctx, end)

@@ -52,5 +52,5 @@ func Recollection(ctx context.Context, w *Worker, contact string) (turn.Recaller
 	if r == nil {
 		return nil, func() {}
 	}
-	return r, func() { r.stop(errCallOver); c.parts.all.Wait() }
+	return r, func() { c.forgetMemory(); c.parts.all.Wait() }
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"headstart/memory"
@@ -26,6 +27,41 @@ type recollection struct {
 	recall  turn.Recaller
 	err     error
 	stop    context.CancelCauseFunc
+	erased  atomic.Bool // the contact was forgotten meanwhile
+}
+
+// Forget makes the calls that are on with a contact recall nothing any more, and
+// counts them. What a model was told already it cannot take back.
+func (w *Worker) Forget(contact string) (calls int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r := range w.recalling {
+		if r.contact == contact {
+			r.erased.Store(true)
+			calls++
+		}
+	}
+	return calls
+}
+
+// recalls counts a recollection among those of calls that are on, or no more.
+func (w *Worker) recalls(r *recollection, on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.recalling == nil {
+		w.recalling = map[*recollection]bool{}
+	}
+	if w.recalling[r] = true; !on {
+		delete(w.recalling, r)
+	}
+}
+
+// forgetMemory lets go of what a call remembers.
+func (c *call) forgetMemory() {
+	if c.memory != nil {
+		c.memory.stop(errCallOver)
+		c.worker.recalls(c.memory, false)
+	}
 }
 
 // errCallOver is why what a call still loads is given up.
@@ -42,11 +78,12 @@ func (c *call) recollect(ctx context.Context, contact *memory.Contact) *recollec
 		if c.memory.contact == contact.ID {
 			return c.memory
 		}
-		c.memory.stop(errCallOver) // the dispatch named another than who came
+		c.forgetMemory() // the dispatch named another than who came
 	}
 	loading, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // finish ends it
 	r := &recollection{contact: contact.ID, loaded: make(chan struct{}), stop: stop}
 	c.memory = r
+	c.worker.recalls(r, true)
 	c.beside("facts", func() { r.load(loading, c.worker.cfg, c.served.Recollect) })
 	return r
 }
@@ -78,8 +115,11 @@ func (r *recollection) Recall(ctx context.Context, query string) ([]memory.Fact,
 	case <-ctx.Done():
 		return nil, fmt.Errorf("facts are not loaded yet: %w", context.Cause(ctx))
 	}
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		return nil, r.err
+	case r.erased.Load():
+		return nil, nil
 	}
 	return r.recall.Recall(ctx, query)
 }

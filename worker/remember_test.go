@@ -518,3 +518,30 @@ func TestOneEmbeddingServesSearchAndRecall(t *testing.T) {
 		}
 	})
 }
+
+// A call that is on recalls nothing of a contact who is forgotten meanwhile.
+func TestACallThatIsOnForgets(t *testing.T) {
+	t.Parallel()
+	held := map[string][]memory.Held{"user1": {{Fact: memory.Fact{Text: "una"}}}, "user11": {{Fact: memory.Fact{Text: "otra"}}}}
+	s := newStage(t, t.TempDir(), &calllogtest.Store{}, func(cfg *worker.Config, served *worker.Served) {
+		cfg.Facts, served.Recollect = shelf{held: held}, opens
+	})
+	hers, endHers := worker.Recollection(t.Context(), s.worker, "user1")
+	his, endHis := worker.Recollection(t.Context(), s.worker, "user11")
+	for i, want := range []int{1, 0} {
+		facts, err := hers.Recall(t.Context(), "x")
+		others, otherErr := his.Recall(t.Context(), "x")
+		if err != nil || otherErr != nil || len(facts) != want || len(others) != 1 {
+			t.Fatalf("%d: %v, %v; %v, %v", i, facts, err, others, otherErr)
+		}
+		if n := s.worker.Forget("user1"); n != 1 {
+			t.Fatalf("%d calls are on", n)
+		}
+	}
+	endHers()
+	endHis()
+	if n := s.worker.Forget("user1") + s.worker.Forget("user11"); n != 0 {
+		t.Fatalf("%d calls are still on", n)
+	}
+	s.shipAll()
+}

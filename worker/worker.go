@@ -166,6 +166,8 @@ type Worker struct {
 	places   int         // taken, from the answer to the end of the call
 	fresh    []time.Time // when places were taken that the load does not show whole, oldest first
 	draining bool
+	// recalling are the memories of the calls that are on.
+	recalling map[*recollection]bool
 }
 
 // New makes a worker for these agents; the first takes the calls that name none.

@@ -179,6 +179,7 @@ func writeReceipt(out io.Writer, r contacts.Receipt) {
 	fmt.Fprintf(out, "facts    %d erased, each with its vector\n", r.Facts.Erased)
 	fmt.Fprintf(out, "logs     %d calls, %d entries without words now\n", r.Logs.Calls, r.Logs.Entries)
 	fmt.Fprintf(out, "spools   %d logs, %d entries\n", r.Spools.Logs, r.Spools.Entries)
+	fmt.Fprintf(out, "live     %d calls recall nothing any more\n", r.Live)
 	fmt.Fprintf(out, "ledger   %s at %s\n", r.Ledger, r.At.Format(time.RFC3339))
 	fmt.Fprintf(out, "pending  %s\n", r.Pending)
 }

@@ -112,6 +112,7 @@ type rememberings struct {
 
 func newRememberings(t *testing.T) *rememberings {
 	t.Helper()
+	t.Setenv("HEADSTART_VOICE_LOOKUP_BUDGET_MS", "20000") // a slow machine may take its time
 	r := &rememberings{newKilling(t), newOracle(t)}
 	r.agent = agentFile(t, func(s string) string {
 		s = strings.Replace(s, "{provider: extractive}", "{provider: openai, model: m, options: {base_url: \""+r.oracle.http.URL+"/v1\", api_key: k}}", 1)

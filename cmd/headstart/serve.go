@@ -136,6 +136,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 	if srv.worker, err = worker.New(cfg, served, srv.book, srv.log); err != nil {
 		return err
 	}
+	srv.desk.Live = srv.worker
 	srv.client, err = dispatch.New(dispatch.Config{
 		URL: srv.settings.url, APIKey: srv.settings.apiKey, APISecret: srv.settings.apiSecret,
 		AgentName: srv.settings.agentName, Version: version, FirstTries: 3,

@@ -8,8 +8,8 @@ the ledger by which a database that was restored from a backup forgets again.
 	             +-- at the next start, for who is in it -+
 
 It never decides what is remembered (package memory does) and never asks a model.
-Calls that are on keep what they were handed until they end; nothing of them is
-remembered any more, and their logs go on without words.
+Calls that are on recall nothing more and go on, their logs without words; what
+was said in them stays in their history until they end, and teaches nothing.
 
 How it fails. An erasure stands in the ledger before anything is erased, so one
 that breaks off is finished by the next start, or by asking again. While another
@@ -43,6 +43,14 @@ type Desk struct {
 	Eraser calllog.Eraser
 	Spools Spools
 	Ledger *Ledger
+	// Live are the calls of this process; nil where none are held.
+	Live Live
+}
+
+// Live are the calls that a process holds: a worker.
+type Live interface {
+	// Forget makes calls that are on with a contact recall nothing more, and counts them.
+	Forget(contact string) (calls int)
 }
 
 // Memory is all that is remembered of a contact, the oldest first.
@@ -123,6 +131,7 @@ type Receipt struct {
 	Facts   FactsReceipt  `json:"facts"`
 	Logs    LogsReceipt   `json:"logs"`
 	Spools  SpoolsReceipt `json:"spools"`
+	Live    int           `json:"live"`    // calls that are on, and recall nothing any more
 	Ledger  string        `json:"ledger"`  // the entry that makes a restored backup forget again
 	Pending string        `json:"pending"` // what goes by itself, in words
 }
@@ -145,7 +154,7 @@ type SpoolsReceipt struct {
 }
 
 // pending is true of every erasure.
-const pending = "vectors of questions are kept for a second; a call that is on keeps what it was told until it ends"
+const pending = "vectors of questions are kept for a second; a call that is on keeps in its history what was said in it, until it ends"
 
 // Forget erases a contact everywhere. Asking again is no error.
 func (d *Desk) Forget(ctx context.Context, contact string) (Receipt, error) {
@@ -158,7 +167,9 @@ func (d *Desk) Forget(ctx context.Context, contact string) (Receipt, error) {
 		return Receipt{}, err
 	}
 	r, err := d.erase(ctx, contact, at)
-	r.Ledger = mark
+	if r.Ledger = mark; err == nil && d.Live != nil {
+		r.Live = d.Live.Forget(contact)
+	}
 	return r, err
 }
 

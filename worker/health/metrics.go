@@ -21,7 +21,7 @@ var (
 		"timeout", "drained", "app_detached", "error", other,
 	}
 	codes = []string{
-		turn.CodeSearchSkipped, turn.CodeSearchDegraded, turn.CodeRecallSkipped,
+		turn.CodeSearchSkipped, turn.CodeSearchDegraded, turn.CodeRecallSkipped, turn.CodeRememberFailed,
 		turn.CodeSTT, turn.CodeLLM, turn.CodeTTS, turn.CodeRoom, turn.CodePanic, other,
 	}
 	// skipped names the kinds of lookups by the code of their absence.
