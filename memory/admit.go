@@ -88,6 +88,11 @@ func (a *admission) offer(p Proposal) *Refusal {
 	if p.Op == Update && !a.replaces(p, turn, old) {
 		p.Op = Add // what it would close is about something else: that stays
 	}
+	if p.Op == Add {
+		if f, ok := a.opposite(p.Text); ok { // whatever the model makes of it
+			p.Op, old = Update, f
+		}
+	}
 	if reason, words := a.again(p); reason != "" {
 		if p.Op == Update && !a.alike(p.Text, old.Text) {
 			a.close(p, turn, old) // what replaces it is held already
@@ -210,12 +215,28 @@ func (a *admission) again(p Proposal) (Reason, string) {
 	return "", ""
 }
 
+// opposite is the current fact that says yes where a text says no, or no where it
+// says yes, in the same words.
+func (a *admission) opposite(text string) (Held, bool) {
+	for _, f := range a.Current {
+		if f.Current() && !a.closed[f.ID] && a.negates(f.Text) != a.negates(text) && a.sameWords(f.Text, text) {
+			return f, true
+		}
+	}
+	return Held{}, false
+}
+
 // alike holds for nearly the same words with the same numbers and the same yes or no.
 func (a *admission) alike(x, y string) bool {
-	if !slices.Equal(a.numbers(x), a.numbers(y)) || a.negates(x) != a.negates(y) {
+	return a.negates(x) == a.negates(y) && a.sameWords(x, y)
+}
+
+// sameWords leaves the yes and the no out.
+func (a *admission) sameWords(x, y string) bool {
+	if !slices.Equal(a.numbers(x), a.numbers(y)) {
 		return false
 	}
-	p, q := set(a.words.Terms(a.words.Figures(x))), set(a.words.Terms(a.words.Figures(y)))
+	p, q := set(a.words.Terms(a.words.Figures(a.affirmed(x)))), set(a.words.Terms(a.words.Figures(a.affirmed(y))))
 	shared := 0
 	for w := range p {
 		if q[w] {

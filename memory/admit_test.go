@@ -166,10 +166,10 @@ func TestDuplicates(t *testing.T) {
 		offers []memory.Proposal
 		want   []string
 	}{
-		"held":                    {[]memory.Proposal{add("alergias", "Es alérgica a la penicilina")}, []string{"duplicate"}},
-		"twice in one call":       {[]memory.Proposal{update, add("familia", "tiene dos hijos")}, []string{"update Tiene 2 hijos closes f2", "duplicate"}},
-		"another number":          {[]memory.Proposal{add("familia", "Tiene 2 hijos")}, []string{"add Tiene 2 hijos"}},
-		"the opposite is no copy": {[]memory.Proposal{add("preferencias", "No toma leche")}, []string{"add No toma leche"}},
+		"held":                   {[]memory.Proposal{add("alergias", "Es alérgica a la penicilina")}, []string{"duplicate"}},
+		"twice in one call":      {[]memory.Proposal{update, add("familia", "tiene dos hijos")}, []string{"update Tiene 2 hijos closes f2", "duplicate"}},
+		"another number":         {[]memory.Proposal{add("familia", "Tiene 2 hijos")}, []string{"add Tiene 2 hijos"}},
+		"the opposite closes it": {[]memory.Proposal{add("preferencias", "No toma leche")}, []string{"update No toma leche closes f3"}},
 	} {
 		if diff := cmp.Diff(tt.want, outcome(l.Admit(tt.offers))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

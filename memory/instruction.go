@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"headstart/retrieval/analyse"
 )
 
@@ -71,7 +73,7 @@ var instructions = compile(
 // of its words do. It reads all six languages at once: a planted sentence need not
 // be in the call's.
 func Instruction(text string) (words string, found bool) {
-	folded := analyse.Fold(text)
+	folded := analyse.Fold(squeeze(norm.NFKC.String(text))) // wide and invisible letters hide nothing
 	for _, one := range instructions {
 		if words := one.FindString(folded); words != "" {
 			return strings.TrimSpace(words), true
@@ -91,7 +93,7 @@ func compile(patterns ...string) []*regexp.Regexp {
 // namesTool returns the first tool whose name stands in a text, as it is spelt in
 // code or with its parts as words.
 func namesTool(text string, tools []string) (string, bool) {
-	said := " " + strings.Join(identifiers(text), " ") + " "
+	said := " " + strings.Join(identifiers(norm.NFKC.String(text)), " ") + " "
 	for _, tool := range tools {
 		name := strings.Join(identifiers(tool), " ")
 		glued := strings.ReplaceAll(name, " ", "")

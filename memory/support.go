@@ -3,7 +3,6 @@ package memory
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"headstart/retrieval/analyse"
 )
@@ -222,11 +221,9 @@ var negations = map[string]map[string]bool{
 // quiero nada").
 func (a *admission) negates(clause string) bool {
 	code := a.words.Language()
-	list, known := negations[code]
 	n := 0
-	for _, word := range strings.FieldsFunc(analyse.Fold(clause), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '’' }) {
-		bare := strings.NewReplacer("'", "", "’", "").Replace(word)
-		if known && list[bare] || !known && anyNegation(bare) {
+	for _, word := range spokenWords(clause) {
+		if a.saysNo(word) {
 			n++
 		}
 	}
@@ -234,6 +231,22 @@ func (a *admission) negates(clause string) bool {
 		return n%2 == 1
 	}
 	return n > 0
+}
+
+// affirmed is a text without the words that say no.
+func (a *admission) affirmed(text string) string {
+	return strings.Join(slices.DeleteFunc(spokenWords(text), a.saysNo), " ")
+}
+
+// spokenWords are the folded words of a text, with the apostrophes inside them.
+func spokenWords(text string) []string {
+	return strings.FieldsFunc(analyse.Fold(text), func(r rune) bool { return !isPart(r) && r != '\'' && r != '’' })
+}
+
+func (a *admission) saysNo(word string) bool {
+	bare := strings.NewReplacer("'", "", "’", "").Replace(word)
+	list, known := negations[a.words.Language()]
+	return known && list[bare] || !known && anyNegation(bare)
 }
 
 func anyNegation(word string) bool {
