@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"headstart/retrieval"
 	"headstart/retrieval/knowledge"
+	"headstart/worker"
 	v1 "headstart/worker/api/v1"
 )
 
@@ -35,7 +37,7 @@ func docsSearchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUESTION",
 		Short: "What an agent would be handed for a question, and why",
-		Long: `Searches bases as a call does, and shows each passage with what both branches make
+		Long: `Searches bases as a chat does, with the reranker of --agent if it has one, and shows each passage with what both branches make
 of it: the cosine of its vector with the question's, its BM25, and its place once both
 were fused. Absent is what a branch has nothing to say to. v1 is the format in which the
 file was cut. Without --base all bases are searched together, as an agent that reads
@@ -77,11 +79,31 @@ func (o *docsSearch) search(ctx context.Context, db database, question string) (
 	if err != nil {
 		return v1.Found{}, err
 	}
-	q := retrieval.Query{Org: o.org, Text: question, K: max(1, o.k), Before: o.before, Ranks: true}
+	q := retrieval.Query{Org: o.org, Text: question, K: max(1, o.k), Before: o.before, Ranks: true, Written: true}
 	for _, base := range o.bases {
 		q.Bases = append(q.Bases, retrieval.Attachment{Base: base, K: q.K})
 	}
-	return v1.Find(ctx, retrieval.NewSearcher(library, e), q, func(base, path string) int { return formats[base+"/"+path] })
+	searcher, err := o.searcher(library, e)
+	if err != nil {
+		return v1.Found{}, err
+	}
+	return v1.Find(ctx, searcher, q, func(base, path string) int { return formats[base+"/"+path] })
+}
+
+// searcher is the one of --agent, reranker and all, as for what is written.
+func (o *docsSearch) searcher(library *retrieval.Library, e retrieval.Embedder) (*retrieval.Searcher, error) {
+	var a worker.Agent
+	if o.embedder.agent != "" {
+		var err error
+		if a, err = readAgent(o.embedder.agent); err != nil {
+			return nil, err
+		}
+	}
+	s, err := settingsFromEnv()
+	if err != nil {
+		return nil, err
+	}
+	return (&kit{settings: s, log: zap.NewNop(), library: library}).searcher(a, e)
 }
 
 // load brings the bases into memory, and tells in which format each file of
@@ -139,6 +161,9 @@ func (o *docsSearch) open(ctx context.Context, library *retrieval.Library) (retr
 func writeFound(out io.Writer, f v1.Found) error {
 	if f.Degraded != "" {
 		fmt.Fprintf(out, "from the words alone: %s\n\n", f.Degraded)
+	}
+	if f.Unranked != "" {
+		fmt.Fprintf(out, "not reranked: %s\n\n", f.Unranked)
 	}
 	if len(f.Passages) == 0 {
 		_, err := fmt.Fprintln(out, "Nothing relevant found: the agent would say it doesn't know.")

@@ -15,6 +15,7 @@ type Found struct {
 	Cosine   float64            `json:"cosine"` // the best
 	Branches []retrieval.Branch `json:"branches"`
 	Degraded string             `json:"degraded,omitempty"` // why the words answered alone
+	Unranked string             `json:"unranked,omitempty"` // why a reranker's order is not shown
 	Followed bool               `json:"followed"`           // the turns before it were asked with it
 	Passages []FoundPassage     `json:"passages"`           // none: the agent would say that it does not know
 }
@@ -60,6 +61,9 @@ func Find(ctx context.Context, s *retrieval.Searcher, q retrieval.Query, format 
 	}
 	if r.Degraded != nil {
 		f.Degraded = r.Degraded.Error()
+	}
+	if r.Unranked != nil {
+		f.Unranked = r.Unranked.Error()
 	}
 	for _, p := range r.Passages {
 		f.Passages = append(f.Passages, wirePassage(p, ranked, format(p.Base, p.Path)))

@@ -197,8 +197,8 @@ func (s *Server) deleteFile(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// searchBase answers GET /v1/knowledge/{base}/search?q=&before=&k=: the retrieval
-// tester.
+// searchBase answers GET /v1/knowledge/{base}/search?q=&before=&k=&written=: the
+// retrieval tester. written=true asks as a chat does, with the reranker of the agent.
 func (s *Server) searchBase(w http.ResponseWriter, r *http.Request) {
 	k, err := numberIn(r.FormValue("k"), retrieval.DefaultK, 1, 100)
 	switch {
@@ -222,7 +222,7 @@ func (s *Server) searchBase(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := retrieval.Query{
-		Org: s.cfg.Org, Text: r.FormValue("q"), Before: r.Form["before"], K: int(k), Ranks: true,
+		Org: s.cfg.Org, Text: r.FormValue("q"), Before: r.Form["before"], K: int(k), Ranks: true, Written: r.FormValue("written") == "true",
 		Bases: []retrieval.Attachment{{Base: b.Name, K: int(k)}},
 	}
 	found, err := Find(ctx, searcher, q, func(_, path string) int { return formatOf(files, path) })
