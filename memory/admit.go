@@ -59,7 +59,7 @@ func (a *admission) offer(p Proposal) *Refusal {
 		if said {
 			r.Turn = turn.Turn
 		}
-		if reason == BecauseSecret || len(Secrets(p.Text+" "+p.Category, a.Language)) > 0 {
+		if reason == BecauseSecret || len(Secrets(r.Text+" "+r.Category, a.Language)) > 0 {
 			r.Text, r.Category = Withheld, ""
 			if reason != BecauseSecret {
 				r.Words = "withheld, since it holds a secret besides"
@@ -289,11 +289,12 @@ func (a *admission) quote(p Proposal, turn Said, fact string) string {
 	if quote == "" || !strings.Contains(analyse.Fold(said), analyse.Fold(quote)) {
 		quote = squeeze(a.nearest(fact, said)[0])
 	}
+	quote = clip(quote, maxQuote)
 	if len(Secrets(quote, a.Language)) > 0 ||
 		slices.ContainsFunc(a.Policy.Forget, func(name string) bool { return a.mentions(quote, name) }) {
 		return ""
 	}
-	return clip(quote, maxQuote)
+	return quote
 }
 
 // squeeze makes one line of a text, without control and invisible runes.

@@ -251,3 +251,18 @@ func FuzzAdmission(f *testing.F) {
 		}
 	})
 }
+
+// A text of any length is refused without being read to its end.
+func TestAnEndlessTextIsRefused(t *testing.T) {
+	t.Parallel()
+	long := add("alergias", strings.Repeat("4 1 ", 15_000))
+	learned := lesson(strings.Repeat("uno dos ", 5_000)).Admit([]memory.Proposal{long, long, long})
+	for _, r := range learned.Refused {
+		if len(r.Text) > 400 || r.Reason != memory.BecauseMalformed {
+			t.Fatalf("%d bytes of %s", len(r.Text), r.Reason)
+		}
+	}
+	if len(learned.Refused) != 3 {
+		t.Fatalf("%d refused", len(learned.Refused))
+	}
+}

@@ -16,27 +16,30 @@ type Secret string
 // The kinds of Secret. Each is told by its own check digits or, where a number has
 // none or too few to stand alone, by its layout or by a word that names it.
 const (
-	SecretCard       Secret = "card number"
-	SecretIBAN       Secret = "IBAN"
-	SecretDNI        Secret = "DNI"            // Spain
-	SecretNIE        Secret = "NIE"            // Spain, foreigners
-	SecretNIR        Secret = "NIR"            // France
-	SecretCodice     Secret = "codice fiscale" // Italy
-	SecretSteuerID   Secret = "Steuer-ID"      // Germany
-	SecretNIF        Secret = "NIF"            // Portugal; only where a word names it
-	SecretCPF        Secret = "CPF"            // Brazil; in its layout or where a word names it
-	SecretSSN        Secret = "SSN"            // United States; in its layout or where a word names it
-	SecretNHS        Secret = "NHS number"     // England; only where a word names it
-	SecretNINO       Secret = "NINO"           // United Kingdom; in its layout or where a word names it
-	SecretBSN        Secret = "BSN"            // Netherlands; only where a word names it
-	SecretRegister   Secret = "rijksregister"  // Belgium
-	SecretAHV        Secret = "AHV"            // Switzerland
-	SecretCURP       Secret = "CURP"           // Mexico
-	SecretCUIL       Secret = "CUIL"           // Argentina; in its layout or where a word names it
-	SecretRUT        Secret = "RUT"            // Chile; in its layout or where a word names it
-	SecretPasscode   Secret = "passcode"       // digits after a word such as CVV, PIN or password
-	longestSecret           = 34               // letters and digits: an IBAN of Malta has 31, the standard allows 34
-	longestSecretGap        = 3                // runes between two groups of one number
+	SecretCard     Secret = "card number"
+	SecretIBAN     Secret = "IBAN"
+	SecretDNI      Secret = "DNI"            // Spain
+	SecretNIE      Secret = "NIE"            // Spain, foreigners
+	SecretNIR      Secret = "NIR"            // France
+	SecretCodice   Secret = "codice fiscale" // Italy
+	SecretSteuerID Secret = "Steuer-ID"      // Germany
+	SecretNIF      Secret = "NIF"            // Portugal; only where a word names it
+	SecretCPF      Secret = "CPF"            // Brazil; in its layout or where a word names it
+	SecretSSN      Secret = "SSN"            // United States; in its layout or where a word names it
+	SecretNHS      Secret = "NHS number"     // England; only where a word names it
+	SecretNINO     Secret = "NINO"           // United Kingdom; in its layout or where a word names it
+	SecretBSN      Secret = "BSN"            // Netherlands; only where a word names it
+	SecretRegister Secret = "rijksregister"  // Belgium
+	SecretAHV      Secret = "AHV"            // Switzerland
+	SecretCURP     Secret = "CURP"           // Mexico
+	SecretCUIL     Secret = "CUIL"           // Argentina; in its layout or where a word names it
+	SecretRUT      Secret = "RUT"            // Chile; in its layout or where a word names it
+	SecretPasscode Secret = "passcode"       // digits after a word such as CVV, PIN or password
+)
+
+const (
+	longestSecret    = 34 // letters and digits: an IBAN of Malta has 31, the standard allows 34
+	longestSecretGap = 3  // bytes between two groups of one number
 )
 
 // Secrets tells which kinds of secret numbers a text holds, each once, in the
