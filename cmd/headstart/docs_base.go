@@ -119,9 +119,15 @@ func (o *docsBase) load(ctx context.Context, b *readBase) (err error) {
 	if err != nil {
 		return err
 	}
-	if model, dim := b.segment.Model(); model != "" {
-		b.embedder, err = o.embedder.of(model, dim).open(ctx)
+	model, dim := b.segment.Model()
+	if model == "" {
+		return nil // the words answer alone
 	}
+	embedder, err := o.embedder.of(model, dim)
+	if err != nil {
+		return err
+	}
+	b.embedder, err = embedder.open(ctx)
 	return err
 }
 
@@ -144,15 +150,20 @@ func (o *docsBase) readFolder(cmd *cobra.Command) (*readBase, error) {
 	return b, err
 }
 
-// of completes flags that say nothing with what the name of an embedder says.
-func (o embedderFlags) of(name string, dim int) *embedderFlags {
+// of completes flags that say nothing with what the name of a base's embedder says.
+// Of a model on this machine that is not enough.
+func (o embedderFlags) of(name string, dim int) (*embedderFlags, error) {
 	if o.said() {
-		return &o
+		return &o, nil
 	}
-	provider, model, named := strings.Cut(name, "/")
-	if !named && strings.HasPrefix(name, "hashing") {
-		provider, o.options = "hashing", []string{"dim=" + strconv.Itoa(dim)}
+	provider, model, _ := strings.Cut(name, "/")
+	switch {
+	case strings.HasPrefix(name, "hashing"):
+		o.provider, o.options = "hashing", []string{"dim=" + strconv.Itoa(dim)}
+	case provider == "openai" || provider == "voyage":
+		o.provider, o.model = provider, model
+	default:
+		return nil, usageError{fmt.Errorf("the base holds vectors of %s: say with --embedder or --agent which embedder that is", name)}
 	}
-	o.provider, o.model = provider, model
-	return &o
+	return &o, nil
 }

@@ -136,12 +136,15 @@ func TestEmbedderOfABase(t *testing.T) {
 		"openai/m":        {provider: "openai", model: "m"},
 		"voyage/voyage-3": {provider: "voyage", model: "voyage-3"},
 	} {
-		got := none.of(name, 256)
-		if got.provider != want.provider || got.model != want.model || strings.Join(got.options, " ") != strings.Join(want.options, " ") {
+		got, err := none.of(name, 256)
+		if err != nil || got.provider != want.provider || got.model != want.model || strings.Join(got.options, " ") != strings.Join(want.options, " ") {
 			t.Fatalf("%s: %+v", name, got)
 		}
 	}
-	if got := (embedderFlags{provider: "voyage"}).of("hashing-256", 256); got.provider != "voyage" || len(got.options) > 0 {
-		t.Fatalf("%+v", got)
+	if got, err := (embedderFlags{provider: "voyage"}).of("hashing-256", 256); err != nil || got.provider != "voyage" || len(got.options) > 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := none.of("minishlab/potion-base-8M", 256); !isUsage(err) {
+		t.Fatal(err)
 	}
 }
