@@ -148,7 +148,11 @@ func (o *docsSearch) open(ctx context.Context, library *retrieval.Library) (retr
 			continue
 		}
 		if model, dim := segment.Model(); model != "" {
-			e, err := o.embedder.of(model, dim).open(ctx)
+			embedder, err := o.embedder.of(model, dim)
+			if err != nil {
+				return nil, err
+			}
+			e, err := embedder.open(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("base %s was embedded with %s: %w", base, model, err)
 			}
