@@ -50,7 +50,11 @@ func (o *operators) embedder(ctx context.Context, b knowledge.Base) (retrieval.E
 
 // named makes the embedder that the vectors of a base name.
 func (o *operators) named(ctx context.Context, b knowledge.Base) (retrieval.Embedder, error) {
-	m, err := embedderFlags{}.of(b.Model, b.Dim).config()
+	flags, err := embedderFlags{}.of(b.Model, b.Dim)
+	if err != nil {
+		return nil, err
+	}
+	m, err := flags.config()
 	if err != nil {
 		return nil, err
 	}

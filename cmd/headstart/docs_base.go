@@ -163,7 +163,7 @@ func (o embedderFlags) of(name string, dim int) (*embedderFlags, error) {
 	case provider == "openai" || provider == "voyage":
 		o.provider, o.model = provider, model
 	default:
-		return nil, usageError{fmt.Errorf("the base holds vectors of %s: say with --embedder or --agent which embedder that is", name)}
+		return nil, usageError{fmt.Errorf("the base holds vectors of %s, which does not tell whose model that is: name it with --embedder, or in an agent", name)}
 	}
 	return &o, nil
 }
