@@ -15,7 +15,9 @@ const (
 	// recordingWithin is how long a track that announces a recording waits for it.
 	recordingWithin = 3 * time.Second
 	// recordingFresh is how old a recording may be when its track begins to be heard.
-	recordingFresh = time.Second
+	// The SDK tells of a track only with its first packet, and a visitor who waits in
+	// silence for the answer sends few.
+	recordingFresh = 3 * time.Second
 	// backlogFrames is the most that waits for the reader of Audio: a recording,
 	// what came while it was waited for, and a little.
 	backlogFrames = int((recording.Longest + recordingWithin + time.Second) / audio.Frame)

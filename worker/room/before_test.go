@@ -62,17 +62,17 @@ func TestARecordingIsHeardBeforeItsTrack(t *testing.T) {
 	}
 }
 
-func TestARecordingThatComesFirstIsKeptForASecond(t *testing.T) {
+func TestARecordingThatComesFirstIsKeptForThreeSeconds(t *testing.T) {
 	t.Parallel()
 	var fresh room.Before
 	fresh.Recorded(0, "TR_1", said(1, 1))
-	fresh.Hear(time.Second, "TR_1", true)
+	fresh.Hear(3*time.Second, "TR_1", true)
 	hold(t, &fresh, 10)
 	want(t, "after a second", readAll(&fresh), 1, 10)
 
 	var stale room.Before
 	stale.Recorded(0, "TR_1", said(1, 1))
-	stale.Hear(time.Second+time.Millisecond, "TR_1", true)
+	stale.Hear(3*time.Second+time.Millisecond, "TR_1", true)
 	if stale.Frame(said(10, 1)) || stale.Stale() != 1 {
 		t.Fatalf("after more, %d are stale", stale.Stale())
 	}
