@@ -46,7 +46,7 @@ func (a *asked) cosineOf(c candidate) (cosine float64, ok bool) {
 	if len(a.near) == 0 || a.near[c.segment] == nil {
 		return 0, false
 	}
-	return a.near[c.segment].question.True(int(c.doc)), true
+	return a.near[c.segment].cosine(int(c.doc)), true
 }
 
 // marks are what both branches make of chunks, whichever of them found each; the
@@ -111,7 +111,7 @@ func (a *asked) countVectors(c *counting) {
 		if s == nil {
 			continue
 		}
-		off := s.question.Off()
+		off := s.off()
 		for doc, rough := range s.rough {
 			at := c.behind(float64(rough) + off)
 			if at == len(c.few) {
@@ -121,7 +121,7 @@ func (a *asked) countVectors(c *counting) {
 				c.ahead[at]++
 				continue
 			}
-			c.see(a.segments[i], int32(doc), s.question.True(doc))
+			c.see(a.segments[i], int32(doc), s.cosine(doc))
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (l LargeOf) SearchLarge(ctx context.Context, q LargeQuery) ([]LargeHit, err
 		a.words = seg.best(s, 0, pool)
 	}
 	if len(q.Vector) > 0 && q.VectorsWeight > 0 {
-		if err := a.searchVectors(ctx, q.Vector, []float64{q.Weak}, pool); err != nil {
+		if err := a.searchVectors(ctx, func(int) *scan { return newScan(seg, q.Vector) }, []float64{q.Weak}, pool); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"math"
 	"slices"
 	"strings"
 )
@@ -51,15 +52,26 @@ func timesOver(content, before int) int {
 	return min(FollowUp, max(content, (before+content-1)/content))
 }
 
-// sum is the unit vector between vectors of the same length.
-func sum(vectors [][]float32) ([]float32, error) {
-	total := slices.Clone(vectors[0])
+// sum is the unit vector between unit vectors of the same length, and what their sum
+// is scaled with to be one; 0 for vectors that cancel out.
+func sum(vectors [][]float32) (unit []float32, scale float64) {
+	unit = slices.Clone(vectors[0])
 	for _, v := range vectors[1:] {
-		for i := range total {
-			total[i] += v[i]
+		for i := range unit {
+			unit[i] += v[i]
 		}
 	}
-	return total, normalise(total)
+	squares := 0.0
+	for _, x := range unit {
+		squares += float64(x) * float64(x)
+	}
+	if squares > 0 {
+		scale = 1 / math.Sqrt(squares)
+	}
+	for i := range unit {
+		unit[i] *= float32(scale)
+	}
+	return unit, scale
 }
 
 // worthTurns are the last turns without those that are no query themselves: a

@@ -1,8 +1,10 @@
 package retrieval_test
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,5 +95,37 @@ func TestRankRefuses(t *testing.T) {
 	}
 	if _, err := s.Rank(t.Context(), retrieval.Ranking{Depth: 10}); !errors.Is(err, retrieval.ErrNoBase) {
 		t.Fatalf("no base: %v", err)
+	}
+}
+
+// TestRankBetween: a follow-up is ranked by the vector that lies between the
+// question's and that of both together, as if that had been asked.
+func TestRankBetween(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 33))
+		c := newCorpus(r, 1+r.IntN(1500))
+		plain, together := randomVector(r), randomVector(r)
+		unitLength(plain)
+		unitLength(together)
+		e := fake{"table", 11, 1, func(ctx context.Context, texts []string) ([][]float32, error) {
+			if strings.Contains(texts[0], "\n") {
+				return [][]float32{together}, nil
+			}
+			return c.embedder(plain).Embed(ctx, texts)
+		}}
+		between := make([]float32, len(plain))
+		for i := range between {
+			between[i] = plain[i] + together[i]
+		}
+		var lib retrieval.Library
+		putChunks(t, &lib, "b", c.chunks, c.embedder(plain))
+		q := ask(randomWords(r, 3), retrieval.Attachment{Base: "b"})
+		q.Before = []string{randomWords(r, 3)}
+		got, err := retrieval.NewSearcher(&lib, e).Rank(t.Context(), retrieval.Ranking{Query: q, Depth: retrieval.Pool, Arm: retrieval.Vectors})
+		if err != nil || !got.Followed {
+			t.Fatal(err)
+		}
+		check(t, seed, "between", c.cosines(between), rankedIDs(got))
 	}
 }

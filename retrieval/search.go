@@ -229,12 +229,9 @@ func (s *Searcher) nearAll(ctx context.Context, a *answer, answered [][]float32,
 	if len(a.all) == 1 {
 		return nil // it is the only question
 	}
-	question, err := sum(answered)
-	if err != nil {
-		return fmt.Errorf("embed with %s: %w", s.embedder.Name(), err)
-	}
-	a.question = question
-	return s.near(ctx, a.reading, a.lead, question, pool, cut)
+	var scale float64
+	a.question, scale = sum(answered)
+	return s.rankNear(ctx, a.reading, a.lead, pool, cut, func(segment int) *scan { return newSum(a.scansOf(segment), scale) })
 }
 
 func firstOf(a, b error) error {
@@ -255,17 +252,31 @@ func (a *answer) witness(one *asked) {
 	}
 }
 
+// scansOf are those of a segment, of each question that has a vector.
+func (a *answer) scansOf(segment int) (scans []*scan) {
+	for _, one := range a.all {
+		if len(one.near) > 0 {
+			scans = append(scans, one.near[segment])
+		}
+	}
+	return scans
+}
+
 func (s *Searcher) near(ctx context.Context, r *reading, one *asked, question []float32, pool int, cut bool) error {
 	if err := s.fit(one.segments, len(question)); err != nil {
 		return err
 	}
+	return s.rankNear(ctx, r, one, pool, cut, func(segment int) *scan { return newScan(one.segments[segment], question) })
+}
+
+func (s *Searcher) rankNear(ctx context.Context, r *reading, one *asked, pool int, cut bool, scanOf func(segment int) *scan) error {
 	weak := make([]float64, len(r.cutOffs))
 	for i, c := range r.cutOffs {
 		if weak[i] = c.weak; !cut {
 			weak[i] = -1
 		}
 	}
-	if err := one.searchVectors(ctx, question, weak, pool); err != nil {
+	if err := one.searchVectors(ctx, scanOf, weak, pool); err != nil {
 		return fmt.Errorf("search vectors: %w", err)
 	}
 	if cut {
