@@ -44,6 +44,9 @@ type Agent struct {
 	Embedder ModelConfig `yaml:"embedder"`
 	// Rerank has what a search found judged once more; absent, nothing is.
 	Rerank *RerankConfig `yaml:"rerank"`
+	// Rewrite has the model say follow-ups in words of their own, in written
+	// conversations: see retrieval.Rewriter.
+	Rewrite bool `yaml:"rewrite"`
 	// MaxDurationS is the call's ceiling in seconds; 600 when absent.
 	MaxDurationS float64 `yaml:"max_duration_s"`
 }

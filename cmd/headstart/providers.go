@@ -91,9 +91,14 @@ func (k *kit) lookups(ctx context.Context, a worker.Agent, s *worker.Served) err
 	embedder = embed.Shared(embedder)
 	s.Names.Embedder = embedder.Name()
 	if len(a.Docs) > 0 {
-		if s.Searcher, err = k.searcher(a, embedder); err != nil {
+		searcher, err := k.searcher(a, embedder)
+		if err != nil {
 			return err
 		}
+		if a.Rewrite {
+			searcher = searcher.WithRewriter(turn.Rewriter{Model: s.Model}, 0)
+		}
+		s.Searcher = searcher
 	}
 	return k.memory(a, s, embedder)
 }
