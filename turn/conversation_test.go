@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -133,6 +134,23 @@ func TestATurnWaitsNoLongerThanItsBudget(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An org whose quota is zero searches nothing, and its log says nothing of it: an
+// entry would read as a search that found nothing.
+func TestASearchThatDidNotRunLeavesNoEntry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, turntest.Speaks(same()), turntest.Answers(t, turntest.Answer{Text: "Un momento."}))
+		b.ports.Searcher = &turntest.Searcher{Err: fmt.Errorf("search: %w", retrieval.ErrNoBase)}
+		b.run(t, 8*time.Second)
+		if m := turntest.One[turn.MetricsTurn](t, b.log); m.LookupWaitMS != 0 {
+			t.Fatalf("waited %v ms for nothing", m.LookupWaitMS)
+		}
+		if sources, failures := turntest.All[turn.DocsSources](b.log), turntest.All[turn.Failure](b.log); len(sources)+len(failures) > 0 {
+			t.Fatalf("logged %v and %v", sources, failures)
+		}
+	})
 }
 
 func TestWhatTheModelIsAsked(t *testing.T) {

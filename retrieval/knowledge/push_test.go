@@ -15,7 +15,6 @@ import (
 	"headstart/retrieval"
 	"headstart/retrieval/knowledge"
 	"headstart/retrieval/knowledge/knowledgetest"
-	"headstart/retrieval/read"
 )
 
 func TestPushEmbedsWhatChanged(t *testing.T) {
@@ -109,99 +108,6 @@ func TestPushGuardsAgainstEmptying(t *testing.T) {
 		d.must(files, func(p *knowledge.Push) { p.Prune = true })
 		equal(t, "files after --prune", c.left, len(d.holds()))
 	}
-}
-
-// Fault 20: one NUL byte, or bytes that are no text, cost their file what cannot
-// be read, and the others nothing.
-func TestPushCleansAndRefusesByFile(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	files := folder("a.md", "# A\nuno\x00 dos", "b.md", "# B\nt\xffres", "c.md", "# C\ncuatro",
-		"d.pdf", "no es un PDF", "e.xyz", "nada", ".hidden.md", "# H\nno")
-	files["pipe.md"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
-	r := d.must(files)
-	equal(t, "base", []string{"a.md: uno dos", "b.md: t\ufffdres", "c.md: cuatro"}, d.holds())
-	var refused []string
-	for _, f := range r.Refused {
-		refused = append(refused, f.Path)
-	}
-	equal(t, "refused", []string{"d.pdf", "e.xyz", "pipe.md"}, refused)
-	if !errors.Is(r.Refused[1].Err, read.KindError{Ext: ".xyz"}) || !errors.Is(r.Refused[2].Err, retrieval.ErrNotAFile) {
-		t.Fatalf("reasons: %v", r.Refused)
-	}
-}
-
-// A file that was readable once and is not now stays as it was, and is told.
-func TestPushKeepsWhatCannotBeReadNow(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.must(folder("a.txt", "Uno.", "b.txt", "Dos."))
-	r := d.must(folder("a.txt", "", "b.txt", "Tres."))
-	equal(t, "base", []string{"a.txt: Uno.", "b.txt: Tres."}, d.holds())
-	if len(r.Refused) != 1 || !errors.Is(r.Refused[0], read.ErrEmpty) || r.Removed != 0 {
-		t.Fatalf("push: %+v", r)
-	}
-}
-
-// A folder that cannot be looked into may hold what the base has of it.
-func TestPushKeepsWhatCannotBeSeen(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.must(folder("a.md", "# A\nuno", "sub/b.md", "# B\ndos", "sub/c.md", "# C\ntres"))
-	r, err := d.push().Folder(t.Context(), closed{folder("a.md", "# A\nuno", "sub/b.md", "# B\ndos")})
-	if err != nil || r.Removed != 0 || len(r.Refused) != 1 || !errors.Is(r.Refused[0], fs.ErrPermission) {
-		t.Fatalf("push: %+v, %v", r, err)
-	}
-	equal(t, "chunks", 3, len(d.holds()))
-}
-
-// closed is a folder whose sub may not be listed.
-type closed struct{ fstest.MapFS }
-
-func (c closed) ReadDir(name string) ([]fs.DirEntry, error) {
-	if name == "sub" {
-		return nil, fs.ErrPermission
-	}
-	return c.MapFS.ReadDir(name)
-}
-
-// Fault 21: another embedder is refused before anything is read or written, and
-// the error names both and the way out.
-func TestPushRefusesAnotherEmbedder(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.must(folder("a.md", "# A\nuno"))
-	before := d.holds()
-	d.store.Asked()
-	other := newCounted(8)
-	p := d.push()
-	p.Embedder = other
-	_, err := p.Folder(t.Context(), folder("a.md", "# A\ndos"))
-	want := retrieval.ErrMismatch{Base: "clinica", Holds: "counted-32", HoldsDim: 32, Got: "counted-8", GotDim: 8}
-	if !errors.Is(err, want) || other.asked() != 0 {
-		t.Fatalf("push with another embedder: %v, want %v", err, want)
-	}
-	equal(t, "statements", map[string]int{"Files": 1}, d.store.Asked())
-	equal(t, "base", before, d.holds())
-
-	// An embedder that does not give what it declares.
-	lies := newCounted(32)
-	lies.name = "lies"
-	p.Base, p.Embedder = "otra", short{lies}
-	if _, err = p.Folder(t.Context(), folder("a.md", "# A\nuno")); !errors.As(err, &retrieval.ErrMismatch{}) {
-		t.Fatalf("push with an embedder that lies: %v", err)
-	}
-}
-
-// short gives vectors that are shorter than it says.
-type short struct{ *counted }
-
-func (s short) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors, err := s.counted.Embed(ctx, texts)
-	for i := range vectors {
-		vectors[i] = vectors[i][:8]
-	}
-	return vectors, err
 }
 
 // Fault 23: versions leave nothing behind, and nothing twice.
@@ -431,56 +337,6 @@ func TestPushDir(t *testing.T) {
 	equal(t, "base", []string{"a.md: uno", "inside.md: uno"}, d.holds())
 	if _, err := d.push().Dir(t.Context(), filepath.Join(dir, "nada")); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("push of a folder that is not there: %v", err)
-	}
-}
-
-// A base answers with its old vectors until the new ones are all there.
-func TestReembed(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.must(folder("a.md", sections("A", 150)))
-	next := newCounted(8)
-	down := errors.New("embedder is down")
-	next.fail = func(call int) error {
-		if call == 2 {
-			return down
-		}
-		return nil
-	}
-	r := knowledge.Reembed{Store: d.store, Org: "org", Base: "clinica", Embedder: next}
-	if _, asked, err := r.Run(t.Context()); !errors.Is(err, down) || asked != 64 {
-		t.Fatalf("reembed over a broken embedder: %v after %d texts", err, asked)
-	}
-	if bases, err := d.store.Bases(t.Context(), "org"); err != nil || bases[0].Model != "counted-32" {
-		t.Fatalf("base meanwhile: %+v, %v", bases, err)
-	}
-	next.fail = nil
-	b, asked, err := r.Run(t.Context())
-	if err != nil || asked != 150-64 || b.Model != "counted-8" || b.Dim != 8 {
-		t.Fatalf("reembed: %+v, %d, %v", b, asked, err)
-	}
-	equal(t, "pieces", 150, len(d.holds()))
-	r.Base = "nada"
-	if _, _, err := r.Run(t.Context()); !errors.Is(err, knowledge.ErrUnknownBase) {
-		t.Fatalf("reembed what is not there: %v", err)
-	}
-}
-
-// A push that lands while vectors are staged is staged as well.
-func TestReembedWhilePushed(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	d.must(folder("a.md", sections("A", 3)))
-	pushed := false
-	r := knowledge.Reembed{Store: d.store, Org: "org", Base: "clinica", Embedder: newCounted(8), Progress: func(knowledge.Progress) {
-		if !pushed {
-			pushed = true
-			d.must(folder("a.md", sections("A", 3), "b.md", sections("B", 2)))
-		}
-	}}
-	b, asked, err := r.Run(t.Context())
-	if err != nil || asked != 5 || b.Chunks != 5 || b.Dim != 8 {
-		t.Fatalf("reembed: %+v, %d, %v", b, asked, err)
 	}
 }
 
