@@ -122,7 +122,7 @@ func TestAPhoneCallWithABargeIn(t *testing.T) {
 	}
 	// The agent must be silent while the caller still speaks: interrupted
 	// after 500 ms of speech, which begins 180 ms into the recording.
-	loud := caller.PCM(ana.Heard(barged.Add(1500*time.Millisecond), barged.Add(4*time.Second)))
+	loud := caller.PCM(ana.Heard(barged.Add(2500*time.Millisecond), barged.Add(4*time.Second)))
 	if rms := audio.RMS(loud); rms > 100 {
 		t.Fatalf("the agent goes on over the caller: RMS %.0f", rms)
 	}

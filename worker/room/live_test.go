@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,8 +39,9 @@ func agentToken(t *testing.T, server *devserver.Server, name string) string {
 // agent is a joined room under test, with its Run and its events.
 type agent struct {
 	*room.Room
-	ended chan error
-	stop  context.CancelFunc
+	ended  chan error
+	stop   context.CancelFunc
+	passed []room.Event // that next went past: events of two kinds come in any order
 }
 
 func join(t *testing.T, server *devserver.Server, config room.Config) *agent {
@@ -65,8 +67,7 @@ func join(t *testing.T, server *devserver.Server, config room.Config) *agent {
 	return a
 }
 
-// next returns the next event of its type; others that come before are an error
-// unless they are named in skip.
+// next returns the first event of its type that was not returned yet.
 func next[E room.Event](t *testing.T, a *agent) E {
 	t.Helper()
 	return nextWithin[E](t, a, patience)
@@ -74,19 +75,25 @@ func next[E room.Event](t *testing.T, a *agent) E {
 
 func nextWithin[E room.Event](t *testing.T, a *agent, patience time.Duration) E {
 	t.Helper()
+	for i, e := range a.passed {
+		if want, ok := e.(E); ok {
+			a.passed = slices.Delete(a.passed, i, i+1)
+			return want
+		}
+	}
 	deadline := time.After(patience)
 	for {
 		select {
 		case e, open := <-a.Events():
 			if !open {
-				t.Fatalf("events closed before a %T", *new(E))
+				t.Fatalf("events closed before a %T, after %#v", *new(E), a.passed)
 			}
 			if want, ok := e.(E); ok {
 				return want
 			}
-			t.Logf("event %#v", e)
+			a.passed = append(a.passed, e)
 		case <-deadline:
-			t.Fatalf("no %T after %v", *new(E), patience)
+			t.Fatalf("no %T after %v, but %#v", *new(E), patience, a.passed)
 		}
 	}
 }
