@@ -44,6 +44,12 @@ func newWire(t *testing.T, faults map[string]string) *wire {
 // newWireOf serves another agent, in whose file %[1]s is the fakes' address.
 func newWireOf(t *testing.T, file string, faults map[string]string) *wire {
 	t.Helper()
+	return newWireIn(t, file, faults, func(*settings) {})
+}
+
+// newWireIn serves it with other settings.
+func newWireIn(t *testing.T, file string, faults map[string]string, change func(*settings)) *wire {
+	t.Helper()
 	live := devservertest.Start(t)
 	handler, closeFakes, err := newFakes(fakeOptions{embedMS: 80})
 	if err != nil {
@@ -56,6 +62,7 @@ func newWireOf(t *testing.T, file string, faults map[string]string) *wire {
 		t.Fatal(err)
 	}
 	s := settings{url: live.URL, apiKey: live.APIKey, apiSecret: live.APISecret, agentName: t.Name(), bases: []string{"clinica-norte=../../testdata/knowledge/clinica-norte"}, data: t.TempDir(), models: t.TempDir(), drain: 10 * time.Second, loadThreshold: 1}
+	change(&s)
 	if w.srv, err = openServer(t.Context(), s, []worker.Agent{agent}, true, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
