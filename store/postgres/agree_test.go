@@ -157,7 +157,7 @@ func TestAgreesWithMemory(t *testing.T) {
 }
 
 func agree(t *testing.T, dir, language string, questions int) {
-	db, e := open(t, migrated(t)), even{embed.Hashing(256)}
+	db, e := open(t, migrated(t)), even{embed.Hashing(128)}
 	shelve(t, db, dir, language, e)
 	seg := restored(t, db, tenant, "docs")
 	analyser := analyse.New(language)

@@ -88,6 +88,11 @@ func (db *DB) build(ctx context.Context, conn *pgx.Conn, org, name string) error
 	if err != nil {
 		return err
 	}
+	// A search looks pieces up by their key; of a table that was just filled the
+	// planner has to be told that this is the way.
+	if _, err := conn.Exec(ctx, `ANALYZE pieces, vectors`); err != nil {
+		return fmt.Errorf("analyse pieces: %w", err)
+	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return adopt(ctx, tx, b, fresh, files) })
 }
 
@@ -113,7 +118,7 @@ func fill(ctx context.Context, conn *pgx.Conn, b base, fresh string) (files map[
 }
 
 func tableOf(b base, name string) string {
-	columns := `path text COLLATE "C" NOT NULL, seq integer NOT NULL, id text COLLATE "C" NOT NULL, terms text NOT NULL`
+	columns := `path text COLLATE "C" NOT NULL, seq integer NOT NULL, section integer NOT NULL, id text COLLATE "C" NOT NULL, terms text NOT NULL`
 	if b.indexed == byTSRank {
 		columns += `, lexemes tsvector GENERATED ALWAYS AS (to_tsvector('simple', terms)) STORED`
 	}

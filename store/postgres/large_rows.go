@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	selectPage = `SELECT ` + pieceColumns + `, v.vector
-		FROM pieces p LEFT JOIN vectors v ON v.org = p.org AND v.model = $3 AND v.dim = $4 AND v.digest = p.digest
+	selectPage = `SELECT ` + pieceColumns + `, ` + vectorOf + ` FROM pieces p
 		WHERE p.org = $1 AND p.base = $2 AND (p.path, p.seq) > ($5, $6) AND ($7::text[] IS NULL OR p.path = ANY($7))
 		ORDER BY p.path, p.seq LIMIT $8`
 	selectFileTimes = `SELECT path, updated FROM files WHERE org = $1 AND base = $2`
@@ -47,13 +46,13 @@ func copyPieces(ctx context.Context, tx pgx.Tx, b base, table string, paths []st
 }
 
 func copyPage(ctx context.Context, tx pgx.Tx, b base, table string, page []knowledge.Piece, analyser *analyse.Analyser) error {
-	columns := []string{"path", "seq", "id", "terms"}
+	columns := []string{"path", "seq", "section", "id", "terms"}
 	if b.Model != "" {
 		columns = append(columns, "vector")
 	}
 	rows := pgx.CopyFromSlice(len(page), func(i int) ([]any, error) {
 		p := page[i]
-		row := []any{p.Path, p.Seq, p.ID, spell(analyser.Terms(p.Indexed()))}
+		row := []any{p.Path, p.Seq, p.Section, p.ID, spell(analyser.Terms(p.Indexed()))}
 		if b.Model != "" {
 			row = append(row, pgvector.NewHalfVector(p.Vector))
 		}

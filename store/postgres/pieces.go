@@ -16,8 +16,10 @@ import (
 
 const (
 	pieceColumns = `p.path, p.seq, p.id, p.heading, p.body, p.section, p.glue, p.repeats, p.oversize`
-	selectPieces = `SELECT ` + pieceColumns + `, v.vector
-		FROM pieces p LEFT JOIN vectors v ON v.org = p.org AND v.model = $3 AND v.dim = $4 AND v.digest = p.digest
+	// vectorOf is a lookup by the whole key for each piece, and not a join: a planner
+	// that knows little of tables that were just filled joins them row by row.
+	vectorOf     = `(SELECT v.vector FROM vectors v WHERE v.org = p.org AND v.model = $3 AND v.dim = $4 AND v.digest = p.digest)`
+	selectPieces = `SELECT ` + pieceColumns + `, ` + vectorOf + ` FROM pieces p
 		WHERE p.org = $1 AND p.base = $2 ORDER BY p.path, p.seq`
 	deleteFiles = `DELETE FROM files WHERE org = $1 AND base = $2 AND path = ANY($3) RETURNING chunks`
 )

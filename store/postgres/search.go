@@ -174,7 +174,8 @@ func nothing(name, score string) string {
 const factor = 2.2
 
 // words ranks by BM25. The index gives the best of the whole table, which is of
-// one base: there is nothing to filter after it.
+// one base: there is nothing to filter after it. Their scores, for ties and for the
+// marks, are most of what a search takes: pg_textsearch reads each text again for one.
 func (w *writer) words(text string) string {
 	if w.ranking == byTSRank {
 		query := fmt.Sprintf(`to_tsquery('simple', %s)`, w.arg(strings.ReplaceAll(text, " ", " | ")))
@@ -211,7 +212,7 @@ vectors AS (SELECT row, id, cosine, row_number() OVER (ORDER BY cosine DESC, id)
 
 // fused is reciprocal rank fusion, k 60.
 func (w *writer) fused(q retrieval.LargeQuery) string {
-	return fmt.Sprintf(`fused AS (SELECT coalesce(w.row, v.row) AS row, coalesce(w.id, v.id) AS id, w.bm25, v.cosine,
+	return fmt.Sprintf(`fused AS MATERIALIZED (SELECT coalesce(w.row, v.row) AS row, coalesce(w.id, v.id) AS id, w.bm25, v.cosine,
 		coalesce(w.rank, 0) AS word_rank, coalesce(v.rank, 0) AS vector_rank,
 		coalesce(%s::float8 / (60 + w.rank), 0) + coalesce(%s::float8 / (60 + v.rank), 0) AS score
 	FROM words w FULL JOIN vectors v ON v.row = w.row ORDER BY score DESC, id LIMIT %d)`,
@@ -228,10 +229,14 @@ func (w *writer) told(b knowledge.Base) string {
 	if w.bm25 != "" {
 		bm25 = w.bm25
 	}
-	return fmt.Sprintf(`SELECT dense_rank() OVER (ORDER BY f.score DESC, f.id), f.score, coalesce(f.bm25, %[1]s, 0), coalesce(f.cosine, nullif(%[2]s, 'NaN'), 0),
+	// OFFSET 0 keeps the planner to this order, each row looked up by its key: of tables
+	// that were just filled it knows too little to choose a better one.
+	return fmt.Sprintf(`SELECT dense_rank() OVER (ORDER BY f.score DESC, f.id), f.score, coalesce(f.bm25, l.bm25, 0), coalesce(f.cosine, nullif(l.cosine, 'NaN'), 0),
 	f.word_rank, f.vector_rank, n.seq = l.seq, %[3]s
-FROM fused f JOIN %[4]s l ON l.row = f.row
-JOIN pieces p ON p.org = %[5]s AND p.base = %[6]s AND p.path = l.path AND p.seq = l.seq
-JOIN pieces n ON n.org = %[5]s AND n.base = %[6]s AND n.path = l.path AND n.section = p.section AND n.seq BETWEEN l.seq - 2 AND l.seq + 2
+FROM fused f
+CROSS JOIN LATERAL (SELECT l.path, l.seq, l.section, CASE WHEN f.bm25 IS NULL THEN %[1]s END AS bm25, CASE WHEN f.cosine IS NULL THEN %[2]s END AS cosine
+	FROM %[4]s l WHERE l.row = f.row OFFSET 0) l
+CROSS JOIN LATERAL (SELECT * FROM pieces WHERE org = %[5]s AND base = %[6]s AND path = l.path AND section = l.section
+	AND seq BETWEEN l.seq - 2 AND l.seq + 2 OFFSET 0) n
 ORDER BY f.score DESC, f.id, n.seq`, bm25, cosine, strings.ReplaceAll(pieceColumns, "p.", "n."), w.table, org, name)
 }

@@ -20,8 +20,7 @@ const (
 	insertVectors = `INSERT INTO vectors (org, model, dim, digest, kept, vector)
 		SELECT $1, $2, $3, n.digest, now(), n.vector FROM unnest($4::bytea[], $5::halfvec[]) AS n (digest, vector) ORDER BY n.digest
 		ON CONFLICT DO NOTHING`
-	without = ` FROM pieces p WHERE p.org = $1 AND p.base = $2 AND p.digest > $5 AND NOT EXISTS (
-		SELECT FROM vectors v WHERE v.org = p.org AND v.model = $3 AND v.dim = $4 AND v.digest = p.digest)`
+	without       = ` FROM pieces p WHERE p.org = $1 AND p.base = $2 AND p.digest > $5 AND ` + vectorOf + ` IS NULL`
 	selectMissing = `SELECT DISTINCT ON (p.digest) p.digest, p.heading, p.body` + without + ` ORDER BY p.digest LIMIT $6`
 	anyMissing    = `SELECT EXISTS (SELECT` + without + `)`
 	sweepVectors  = `DELETE FROM vectors AS v WHERE v.org = $1 AND v.kept < $2 AND NOT EXISTS (
