@@ -6,25 +6,33 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
+	"go.uber.org/zap"
 	"golang.org/x/text/unicode/norm"
 
 	"headstart/retrieval"
 	"headstart/retrieval/bench"
+	"headstart/retrieval/embed/openai"
 )
 
-// shared is a judged collection outside the tree.
-func shared(t *testing.T, name, language string) *bench.Collection {
+// beside is the folder of the judged collections, outside the tree.
+func beside(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("HEADSTART_SHARED")
 	switch {
 	case dir == "" && os.Getenv("CI") == "true":
 		t.Fatal("HEADSTART_SHARED is unset: the judged collections are needed in CI")
 	case dir == "":
-		t.Skip("HEADSTART_SHARED is unset: needs its data/beir/" + name)
+		t.Skip("HEADSTART_SHARED is unset: needs the collections of its data/beir")
 	}
-	return open(t, bench.Config{Dir: filepath.Join(dir, "data", "beir", name), Language: language})
+	return filepath.Join(dir, "data", "beir")
+}
+
+func shared(t *testing.T, name, language string) *bench.Collection {
+	t.Helper()
+	return open(t, bench.Config{Dir: filepath.Join(beside(t), name), Language: language})
 }
 
 // bar is the least that a figure may be.
@@ -90,5 +98,38 @@ func TestConversations(t *testing.T) {
 		bar{"what they gain", with.NDCG10 - alone.NDCG10, 0.03})
 	if with.Followed == 0 || with.Followed == with.Queries {
 		t.Errorf("%d of %d questions are searched with the turns before them", with.Followed, with.Queries)
+	}
+}
+
+// TestCalibratedWithAnEncoder: fitted to the odd questions, the fusion is not below
+// the better branch on the even ones, and above it on one collection at least. It
+// needs a server of OpenAI's embeddings, and minutes to embed the passages.
+func TestCalibratedWithAnEncoder(t *testing.T) {
+	t.Parallel()
+	url := os.Getenv("HEADSTART_TEST_EMBEDDER_URL")
+	if url == "" {
+		t.Skip("HEADSTART_TEST_EMBEDDER_URL is unset: needs a server of OpenAI's embeddings that knows English")
+	}
+	e, err := openai.Open(t.Context(), openai.Config{BaseURL: url, Model: "encoder", Inputs: 32, Timeout: time.Minute}, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	gained := false
+	for _, name := range []string{"xquad-en", "mtrag-un"} {
+		c := open(t, bench.Config{Dir: filepath.Join(beside(t), name), Language: "en", Embedder: e})
+		fitted, err := c.Calibrate(t.Context(), bench.Odd, bench.Way{Arm: retrieval.Fused})
+		if err != nil {
+			t.Fatal(err)
+		}
+		score := func(arm retrieval.Arm, cal *retrieval.Calibration) float64 {
+			return ask(t, c, bench.Way{Arm: arm, Half: bench.Even, Calibration: cal}).NDCG10
+		}
+		fused, better := score(retrieval.Fused, &fitted.Calibration), max(score(retrieval.Words, nil), score(retrieval.Vectors, nil))
+		hold(t, bar{name + ", fused and calibrated", fused, better - 0.003})
+		gained = gained || fused > better
+	}
+	if !gained {
+		t.Error("the fusion gains on neither collection")
 	}
 }
