@@ -11,7 +11,8 @@ import (
 	"headstart/retrieval/knowledge"
 )
 
-const selectUnindexed = `SELECT ` + baseColumns + ` FROM bases b WHERE b.chunks > $1 AND b.indexed = '' ORDER BY b.org, b.name`
+const selectUnindexed = `SELECT ` + baseColumns + ` FROM bases b WHERE b.chunks > $1 AND b.indexed <> 'bm25'
+	AND (b.indexed = '' OR EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_textsearch')) ORDER BY b.org, b.name`
 
 // What failed is tried again after againFirst, then less and less often.
 const (

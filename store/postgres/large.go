@@ -32,12 +32,12 @@ func (b base) table() string { return fmt.Sprintf("large_%d", b.number) }
 
 // Index gives a base an index of its own, for SearchLarge. It is kept in step
 // with the base from then on; another model or language drops it. A base that has
-// one stays as it is. It takes its time (its clock is the caller's alone), while
+// one stays as it is, unless its words could be ranked by BM25 now. It takes its time (its clock is the caller's alone), while
 // the base may be read and changed.
 func (db *DB) Index(ctx context.Context, org, name string) error {
 	err := db.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		b, err := baseOf(ctx, conn, selectBase, clean(org), clean(name))
-		if err != nil || b.indexed != "" {
+		if err != nil || b.indexed == byBM25 {
 			return err
 		}
 		// Another process that indexes it is waited for. The connection's end would
@@ -69,16 +69,12 @@ func unlock(ctx context.Context, conn *pgx.Conn, b base) {
 // in what has changed meanwhile and puts the table in its place.
 func (db *DB) build(ctx context.Context, conn *pgx.Conn, org, name string) error {
 	b, err := baseOf(ctx, conn, selectBase, org, name)
-	if err != nil || b.indexed != "" {
+	if err != nil {
 		return err
 	}
-	var bm25 bool
-	if err := conn.QueryRow(ctx, selectRanking).Scan(&bm25); err != nil {
-		return fmt.Errorf("look for pg_textsearch: %w", err)
-	}
-	b.indexed = byTSRank
-	if bm25 {
-		b.indexed = byBM25
+	had := b.indexed
+	if b.indexed, err = bestRanking(ctx, conn); err != nil || had == b.indexed || had == byBM25 {
+		return err
 	}
 	fresh := b.table() + "_new"
 	if _, err := conn.Exec(ctx, `DROP TABLE IF EXISTS `+fresh); err != nil {
@@ -94,6 +90,18 @@ func (db *DB) build(ctx context.Context, conn *pgx.Conn, org, name string) error
 		return fmt.Errorf("analyse pieces: %w", err)
 	}
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return adopt(ctx, tx, b, fresh, files) })
+}
+
+// bestRanking is how the server can rank words now.
+func bestRanking(ctx context.Context, conn *pgx.Conn) (ranking, error) {
+	var bm25 bool
+	if err := conn.QueryRow(ctx, selectRanking).Scan(&bm25); err != nil {
+		return "", fmt.Errorf("look for pg_textsearch: %w", err)
+	}
+	if bm25 {
+		return byBM25, nil
+	}
+	return byTSRank, nil
 }
 
 // fill makes the table and its indexes of one state of the base, and returns

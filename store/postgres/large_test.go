@@ -400,7 +400,8 @@ func TestLargeBaseIsWalked(t *testing.T) {
 // Without pg_textsearch words are ranked another way, and it is said.
 func TestWithoutTextSearch(t *testing.T) {
 	t.Parallel()
-	db := open(t, migrated(t))
+	url := migrated(t)
+	db := open(t, url)
 	if s, err := db.Status(t.Context()); err != nil || !strings.Contains(s.Words(), "BM25") {
 		t.Fatalf("status with pg_textsearch: %+v, %v", s, err)
 	}
@@ -421,6 +422,34 @@ func TestWithoutTextSearch(t *testing.T) {
 	put(t, db, piecesOf("b.md", [][]float32{{0, 1}}, "La ecografía."))
 	if hits := search(t, db, retrieval.LargeQuery{Org: tenant, Base: "clinica", Terms: spanish.Terms("ecografía"), WordsWeight: 1, K: 2}); len(hits) != 1 {
 		t.Fatalf("%d hits for a word that came later", len(hits))
+	}
+	// It is installed meanwhile: the next indexing ranks by it.
+	for range 2 {
+		if err := db.Index(t.Context(), tenant, "clinica"); err != nil {
+			t.Fatalf("index again: %v", err)
+		}
+		if _, err := postgres.Migrate(t.Context(), url); err != nil {
+			t.Fatalf("migrate: %v", err)
+		}
+	}
+	hits = search(t, db, retrieval.LargeQuery{Org: tenant, Base: "clinica", Terms: spanish.Terms("ecografía"), WordsWeight: 1, K: 2})
+	seg := restored(t, db, tenant, "clinica")
+	want := rankedBy(t, seg, fixed{2, []float32{0, 1}}, "ecografía", 1)[0].Hit.BM25
+	if len(hits) != 1 || math.Abs(hits[0].BM25-want) > 1e-3 {
+		t.Fatalf("hits %+v, want one with BM25 %v", hits, want)
+	}
+}
+
+// BenchmarkSearchLarge is a search of 2,000 chunks by one statement.
+func BenchmarkSearchLarge(b *testing.B) {
+	b.ReportAllocs()
+	db, h := open(b, migrated(b)), newHill(9, 50)
+	fill(b, db, tenant, "docs", 2000, h)
+	q := both(tenant, "docs", h.vector(), 8, "palabra12", "palabra340")
+	for b.Loop() {
+		if hits := search(b, db, q); len(hits) != 8 {
+			b.Fatalf("%d hits", len(hits))
+		}
 	}
 }
 

@@ -285,3 +285,23 @@ func TestOpenRefusesURL(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkAppend is one batch of 256 entries.
+func BenchmarkAppend(b *testing.B) {
+	b.ReportAllocs()
+	db := open(b, migrated(b))
+	batch := calllog.Batch{Org: "o", Entries: make([]turn.Entry, 256)}
+	seq := int64(0)
+	for b.Loop() {
+		for i := range batch.Entries {
+			seq++
+			batch.Entries[i] = turn.Entry{
+				Seq: seq, Time: time.UnixMicro(seq), Call: "c", Agent: "clinica", Type: "turn.user",
+				Data: json.RawMessage(`{"speech_id":"sp_1","text":"quería cambiar la cita del martes por la tarde","medium":"voice"}`),
+			}
+		}
+		if err := db.Append(b.Context(), batch); err != nil {
+			b.Fatalf("append: %v", err)
+		}
+	}
+}
