@@ -9,6 +9,7 @@ import (
 
 	"headstart/memory"
 	"headstart/turn/llm"
+	"headstart/turn/provider"
 )
 
 // bytesPerToken is more than a token of any language has, as a rule: an answer
@@ -28,7 +29,7 @@ func (e Extractor) Extract(ctx context.Context, r memory.Request) (string, error
 		Schema:   r.Schema, Temperature: new(0.0),
 	}
 	answer, err := e.ask(ctx, req, r.MaxTokens)
-	failed, ok := errors.AsType[*llm.Error](err)
+	failed, ok := errors.AsType[*provider.Error](err)
 	switch {
 	case !ok || ctx.Err() != nil:
 	case failed.Status == http.StatusBadRequest || failed.Status == http.StatusUnprocessableEntity:

@@ -61,8 +61,9 @@ type layer struct {
 // values are the packages whose types an engine speaks.
 var values = []string{"turn/stt", "turn/llm", "turn/tts", "turn/vad"}
 
-// crews keep a panic within its call, and know nothing of turns.
-const crews = "turn/crew"
+// below are what engines of every kind stand on, and know nothing of turns either:
+// crews keep a panic within its call, providers are late or break.
+var below = []string{"turn/crew", "turn/provider"}
 
 var layers = []layer{
 	{
@@ -104,10 +105,10 @@ var layers = []layer{
 func engine(folder string, own int, shared ...string) layer {
 	return layer{
 		of:    folder,
-		exact: append(append(shared, crews), values...),
+		exact: slices.Concat(shared, below, values),
 		own:   own,
 		tests: []string{"turn"}, // scripts of turntest
-		rule:  "engines under " + folder + " import only the value packages turn/{stt,llm,tts,vad}, turn/crew and their own folder: they know nothing of turns",
+		rule:  "engines under " + folder + " import only the value packages turn/{stt,llm,tts,vad}, turn/{crew,provider} and their own folder: they know nothing of turns",
 	}
 }
 

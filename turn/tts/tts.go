@@ -3,7 +3,7 @@
 // once a clause, and the pure text work before any voice: what can be said of a
 // model's Markdown (Speakable), where a clause ends while it is being written
 // (Clauses), how a word is said (Pronounce). An adapter knows one vendor's wire
-// and nothing of turns; it fails by returning an error from Speak, an *Error
+// and nothing of turns; it fails by returning an error from Speak, a *provider.Error
 // that tells by Retryable whether asking again may help.
 package tts
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"headstart/turn/llm"
+	"headstart/turn/provider"
 )
 
 // What a stream may be short of. All are worth asking again.
@@ -26,7 +27,7 @@ var (
 
 // answer puts one streamed answer together. The goroutine of Reply alone uses it.
 type answer struct {
-	watch   *llm.Watch
+	watch   *provider.Watch
 	between time.Duration
 	emit    func(string)
 
@@ -134,7 +135,7 @@ func (a *answer) end(ctx context.Context, err error) (llm.Result, error) {
 		err = ErrCut
 	}
 	if err != nil {
-		return a.result, &llm.Error{Op: "read answer", Again: true, Err: err}
+		return a.result, &provider.Error{Op: "read answer", Again: true, Err: err}
 	}
 	return a.result, nil
 }
@@ -142,7 +143,7 @@ func (a *answer) end(ctx context.Context, err error) (llm.Result, error) {
 // finishedLate tells an answer that is whole and lacks only the trailer. Its
 // stream broke after the finish was told; the words are good.
 func (a *answer) finishedLate(ctx context.Context) bool {
-	var late *llm.TimeoutError
+	var late *provider.TimeoutError
 	cause := context.Cause(ctx)
 	return a.result.Finish != "" && (cause == nil || errors.As(cause, &late))
 }
@@ -178,10 +179,10 @@ func asked(ctx context.Context, err error, response *http.Response) error {
 	}
 	if response != nil && response.StatusCode >= http.StatusBadRequest {
 		status := response.StatusCode
-		return &llm.Error{Op: "ask model", Status: status, Again: llm.RetryableStatus(status),
+		return &provider.Error{Op: "ask model", Status: status, Again: provider.RetryableStatus(status),
 			Err: fmt.Errorf("server answered %d %s", status, http.StatusText(status))}
 	}
-	return &llm.Error{Op: "ask model", Again: true, Err: err}
+	return &provider.Error{Op: "ask model", Again: true, Err: err}
 }
 
 // read makes the error of a stream that broke. A provider's own error event is
@@ -193,18 +194,18 @@ func read(ctx context.Context, err error) error {
 	var event *ssestream.StreamError
 	if errors.As(err, &event) {
 		kind, code := gjson.GetBytes(event.Event.Data, "error.type").String(), gjson.GetBytes(event.Event.Data, "error.code").String()
-		return &llm.Error{Op: "read answer", Again: kind != "invalid_request_error",
+		return &provider.Error{Op: "read answer", Again: kind != "invalid_request_error",
 			Err: fmt.Errorf("server sent an error, type %q, code %q", kind, code)}
 	}
-	return &llm.Error{Op: "read answer", Again: true, Err: err}
+	return &provider.Error{Op: "read answer", Again: true, Err: err}
 }
 
 // stopped tells our own deadline, which may be retried, from the caller's
 // cancellation, which comes back as its cause alone.
 func stopped(op string, cause error) error {
-	var late *llm.TimeoutError
+	var late *provider.TimeoutError
 	if errors.As(cause, &late) {
-		return &llm.Error{Op: op, Again: true, Err: late}
+		return &provider.Error{Op: op, Again: true, Err: late}
 	}
 	return cause
 }

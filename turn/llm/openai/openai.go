@@ -1,7 +1,7 @@
 // Package openai asks a model over OpenAI's chat completions, streamed, with
 // tools and usage; many other servers speak the same. It owns the wire and its
 // deadlines and never decides what to do with an answer. It fails with an
-// *llm.Error that tells whether asking again may help, and with the cause of
+// *provider.Error that tells whether asking again may help, and with the cause of
 // its context when it was cancelled. It asks once: retrying is the turn's.
 package openai
 
@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn/llm"
+	"headstart/turn/provider"
 )
 
 // DefaultBaseURL is OpenAI's own.
@@ -115,7 +116,7 @@ func (m *Model) Close() {
 func (m *Model) Reply(ctx context.Context, req llm.Request, emit func(string)) (llm.Result, error) {
 	began := time.Now()
 	m.warmth.touch()
-	ctx, watch := llm.NewWatch(ctx)
+	ctx, watch := provider.NewWatch(ctx)
 	defer watch.Stop()
 	watch.Await("response headers", m.cfg.Connect)
 	var response *http.Response

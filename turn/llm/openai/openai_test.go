@@ -20,6 +20,7 @@ import (
 	"headstart/turn/llm"
 	"headstart/turn/llm/openai"
 	"headstart/turn/llm/openai/openaitest"
+	"headstart/turn/provider"
 )
 
 // What turn.Model asks for; naming it here would make the test import the turn.
@@ -190,7 +191,7 @@ func TestRefusals(t *testing.T) {
 			fake := &openaitest.Server{}
 			fake.Fail(openaitest.Faults{Fault: openaitest.Failing, Status: status})
 			h := ask(t.Context(), model(t, openai.Config{Transport: openaitest.Transport(fake)}), hello)
-			e, ok := errors.AsType[*llm.Error](h.err)
+			e, ok := errors.AsType[*provider.Error](h.err)
 			if !ok || e.Status != status || e.Retryable() != again {
 				t.Fatalf("status %d gave %v, want retryable %v", status, h.err, again)
 			}
@@ -207,7 +208,7 @@ func TestARefusalInPlainTextKeepsItsStatus(t *testing.T) {
 		http.Error(w, "<html>upstream is away", http.StatusBadGateway)
 	}))
 	h := ask(t.Context(), model(t, openai.Config{Transport: transport}), hello)
-	if e, ok := errors.AsType[*llm.Error](h.err); !ok || e.Status != 502 || !e.Retryable() {
+	if e, ok := errors.AsType[*provider.Error](h.err); !ok || e.Status != 502 || !e.Retryable() {
 		t.Fatalf("got %v, want a retryable 502", h.err)
 	}
 }

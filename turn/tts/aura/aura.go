@@ -21,7 +21,7 @@
 // piece of audio says is an estimate, but the last of them ends exactly with
 // the audio.
 //
-// It fails with a *tts.Error that tells whether asking again may help, after the
+// It fails with a *provider.Error that tells whether asking again may help, after the
 // audio that came before it was played, and with the cause of its context when
 // it was cancelled. A connection that had died while it was kept is replaced
 // once, unheard; else it asks once.
@@ -36,6 +36,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn/crew"
+	"headstart/turn/provider"
 	"headstart/turn/tts"
 )
 
@@ -95,7 +96,7 @@ func (v *Voice) Speak(ctx context.Context, clauses <-chan string, play func(tts.
 // diedInThePool tells a connection that was dead before the turn from one that
 // was lost in it. One that was late has cost the caller enough already.
 func diedInThePool(ctx context.Context, text *script, err error) bool {
-	told, ok := errors.AsType[*tts.Error](err)
+	told, ok := errors.AsType[*provider.Error](err)
 	return ok && told.Again && ctx.Err() == nil && !text.sounded() && !errors.Is(err, context.DeadlineExceeded)
 }
 

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn/crew"
+	"headstart/turn/provider"
 	"headstart/turn/stt/line/linetest"
 	"headstart/turn/tts"
 	"headstart/turn/tts/aura"
@@ -176,7 +177,7 @@ func TestDeadlines(t *testing.T) {
 				if took := time.Since(p.began); err == nil || err.Error() != c.says || took != c.took {
 					t.Fatalf("speak: %v after %v, want %q after %v", err, took, c.says, c.took)
 				}
-				if told, ok := errors.AsType[*tts.Error](err); !ok || !told.Retryable() || !errors.Is(err, context.DeadlineExceeded) {
+				if told, ok := errors.AsType[*provider.Error](err); !ok || !told.Retryable() || !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("speak: %#v, want a retryable timeout", err)
 				}
 				server.Fail(auratest.Faults{})
@@ -232,7 +233,7 @@ func TestFailures(t *testing.T) {
 				server.Fail(c.faults)
 				var p player
 				err := say(t.Context(), v, &p, strings.Repeat("a", 100)+".")
-				told, ok := errors.AsType[*tts.Error](err)
+				told, ok := errors.AsType[*provider.Error](err)
 				if !ok || told.Status != c.status || told.Retryable() != c.again || len(p.pcm) > 0 != c.sound {
 					t.Fatalf("speak: %v after %d samples, want status %d, retryable %v", err, len(p.pcm), c.status, c.again)
 				}

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn/crew"
-	"headstart/turn/tts"
+	"headstart/turn/provider"
 )
 
 // ahead is how many pieces of audio may wait to be played: more than a minute
@@ -37,7 +37,7 @@ type exchange struct {
 	over  chan struct{} // closed when reading has ended
 
 	mu       sync.Mutex // guards what follows, and the watch's methods
-	watch    *tts.Watch
+	watch    *provider.Watch
 	flushed  bool // all text is with the server
 	done     bool // all audio is here
 	clearing bool // what comes is of a turn that was broken off
@@ -54,7 +54,7 @@ func newExchange(cfg Config, l *link, text *script) *exchange {
 func (x *exchange) run(ctx context.Context, log *zap.Logger) error {
 	held, drop := context.WithCancelCause(context.WithoutCancel(ctx)) // see above: this is what closes a turn
 	defer drop(nil)
-	held, x.watch = tts.NewWatch(held)
+	held, x.watch = provider.NewWatch(held)
 	defer x.rest()
 	var writing sync.WaitGroup
 	var unsent, err error
@@ -186,9 +186,9 @@ type message struct {
 func (x *exchange) send(held context.Context, m message) error {
 	data, err := json.Marshal(m)
 	if err != nil {
-		return &tts.Error{Op: "write message", Err: err}
+		return &provider.Error{Op: "write message", Err: err}
 	}
-	ctx, watch := tts.NewWatch(held)
+	ctx, watch := provider.NewWatch(held)
 	defer watch.Stop()
 	watch.Await(m.Type+" taken", x.cfg.Write)
 	if err := x.link.conn.Write(ctx, websocket.MessageText, data); err != nil {
@@ -219,7 +219,7 @@ func (x *exchange) read(ctx, held context.Context, log *zap.Logger) error {
 // hear takes a piece of audio. What a barge-in cut off is dropped.
 func (x *exchange) hear(ctx context.Context, data []byte) error {
 	if len(data)%2 != 0 {
-		return &tts.Error{Op: "read audio", Err: errors.New("server sent half a sample")}
+		return &provider.Error{Op: "read audio", Err: errors.New("server sent half a sample")}
 	}
 	x.mu.Lock()
 	x.samples += len(data) / 2
@@ -247,7 +247,7 @@ func (x *exchange) hear(ctx context.Context, data []byte) error {
 func (x *exchange) told(data []byte, log *zap.Logger) (over bool, err error) {
 	var m message
 	if err := json.Unmarshal(data, &m); err != nil {
-		return false, &tts.Error{Op: "read audio", Again: true, Err: errors.New("server sent a message that is none")}
+		return false, &provider.Error{Op: "read audio", Again: true, Err: errors.New("server sent a message that is none")}
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -259,7 +259,7 @@ func (x *exchange) told(data []byte, log *zap.Logger) (over bool, err error) {
 		x.done = true
 		x.expectLocked()
 		if x.samples == 0 {
-			return false, &tts.Error{Op: "read audio", Again: true, Err: errors.New("answer holds no audio")}
+			return false, &provider.Error{Op: "read audio", Again: true, Err: errors.New("answer holds no audio")}
 		}
 		return true, nil
 	case "Cleared":
@@ -268,7 +268,7 @@ func (x *exchange) told(data []byte, log *zap.Logger) (over bool, err error) {
 	case "Warning":
 		log.Warn("aura warns", zap.String("code", first(m.Code, m.WarnCode)))
 	case "Error":
-		return false, &tts.Error{Op: "read audio", Again: true, Err: fmt.Errorf("server gave up with %s", first(m.Code, m.ErrCode, "no code"))}
+		return false, &provider.Error{Op: "read audio", Again: true, Err: fmt.Errorf("server gave up with %s", first(m.Code, m.ErrCode, "no code"))}
 	}
 	return false, nil // Metadata, what is still unknown
 }
@@ -300,15 +300,15 @@ var fatalCodes = []websocket.StatusCode{
 // cause.
 func failed(ctx context.Context, op string, err error) error {
 	cause := context.Cause(ctx)
-	if told, ok := errors.AsType[*tts.Error](cause); ok {
+	if told, ok := errors.AsType[*provider.Error](cause); ok {
 		return told
 	}
-	if late, ok := errors.AsType[*tts.TimeoutError](cause); ok {
-		return &tts.Error{Op: op, Again: true, Err: late}
+	if late, ok := errors.AsType[*provider.TimeoutError](cause); ok {
+		return &provider.Error{Op: op, Again: true, Err: late}
 	}
 	if cause != nil {
 		return cause
 	}
 	frame, ok := errors.AsType[websocket.CloseError](err)
-	return &tts.Error{Op: op, Again: !ok || !slices.Contains(fatalCodes, frame.Code), Err: err}
+	return &provider.Error{Op: op, Again: !ok || !slices.Contains(fatalCodes, frame.Code), Err: err}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"headstart/turn/tts"
+	"headstart/turn/provider"
 )
 
 // Deepgram takes so many Flush messages on a connection in so long.
@@ -129,7 +129,7 @@ func (v *Voice) take(ctx context.Context, fresh bool) (l *link, kept bool, err e
 const maxMessage = 1 << 20
 
 func (v *Voice) dial(ctx context.Context) (*websocket.Conn, error) {
-	ctx, watch := tts.NewWatch(ctx)
+	ctx, watch := provider.NewWatch(ctx)
 	defer watch.Stop()
 	watch.Await("connection", v.cfg.Connect)
 	conn, res, err := websocket.Dial(ctx, v.cfg.address(), &websocket.DialOptions{
@@ -152,8 +152,8 @@ func refused(ctx context.Context, res *http.Response, err error) error {
 	if res.Body != nil {
 		text, _ = io.ReadAll(res.Body) // the library has read it already, 1 KiB at most
 	}
-	return &tts.Error{
-		Op: "connect", Status: res.StatusCode, Again: tts.RetryableStatus(res.StatusCode),
+	return &provider.Error{
+		Op: "connect", Status: res.StatusCode, Again: provider.RetryableStatus(res.StatusCode),
 		Err: fmt.Errorf("server answered %d %s: %s", res.StatusCode, http.StatusText(res.StatusCode), strings.ToValidUTF8(strings.TrimSpace(string(text)), "")),
 	}
 }

@@ -1,6 +1,6 @@
 // Package espeak says clauses with espeak-ng, where it is installed: one child
 // process a clause, fed through its standard input and read as it synthesises.
-// It owns its children: none outlives Speak. It fails with a *tts.Error when the
+// It owns its children: none outlives Speak. It fails with a *provider.Error when the
 // program is missing, breaks or is late, and with the cause of its context when
 // it was cancelled.
 package espeak
@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/turn/provider"
 	"headstart/turn/tts"
 )
 
@@ -132,7 +133,7 @@ func (v *Voice) say(ctx context.Context, text string, emit func([]int16) error) 
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
-	ctx, watch := tts.NewWatch(ctx)
+	ctx, watch := provider.NewWatch(ctx)
 	defer watch.Stop()
 	child := exec.CommandContext(ctx, v.cfg.Program, "--stdin", "--stdout", "-b", "1", "-v", v.cfg.Voice, "-s", strconv.Itoa(v.cfg.Speed))
 	child.WaitDelay = reaped
@@ -157,7 +158,7 @@ func (v *Voice) say(ctx context.Context, text string, emit func([]int16) error) 
 	case waitErr != nil || ctx.Err() != nil:
 		return failed(ctx, "run espeak-ng", waitErr)
 	case heard == 0:
-		return &tts.Error{Op: "run espeak-ng", Again: true, Err: errors.New("it gave no audio")}
+		return &provider.Error{Op: "run espeak-ng", Again: true, Err: errors.New("it gave no audio")}
 	}
 	return nil
 }
@@ -167,14 +168,14 @@ const headerSize = 44
 
 // read hands the child's audio on until its output ends. An error of emit comes
 // back; one of the pipe does not: the child's end tells more.
-func (v *Voice) read(out io.Reader, watch *tts.Watch, emit func([]int16) error) (heard int, err error) {
+func (v *Voice) read(out io.Reader, watch *provider.Watch, emit func([]int16) error) (heard int, err error) {
 	r := bufio.NewReaderSize(out, 8192)
 	header := make([]byte, headerSize)
 	if _, err := io.ReadFull(r, header); err != nil {
 		return 0, nil
 	}
 	if rate := binary.LittleEndian.Uint32(header[24:]); string(header[:4]) != "RIFF" || rate != Rate {
-		return 0, &tts.Error{Op: "read espeak-ng's audio", Err: fmt.Errorf("no WAV of %d Hz", Rate)}
+		return 0, &provider.Error{Op: "read espeak-ng's audio", Err: fmt.Errorf("no WAV of %d Hz", Rate)}
 	}
 	buf := make([]byte, 4096)
 	for {
@@ -211,11 +212,11 @@ func samples(b []byte) []int16 {
 // again, the caller's cancellation comes back as its cause.
 func failed(ctx context.Context, op string, err error) error {
 	cause := context.Cause(ctx)
-	if late, ok := errors.AsType[*tts.TimeoutError](cause); ok {
-		return &tts.Error{Op: op, Again: true, Err: late}
+	if late, ok := errors.AsType[*provider.TimeoutError](cause); ok {
+		return &provider.Error{Op: op, Again: true, Err: late}
 	}
 	if cause != nil {
 		return cause
 	}
-	return &tts.Error{Op: op, Err: err}
+	return &provider.Error{Op: op, Err: err}
 }

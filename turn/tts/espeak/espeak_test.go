@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
+	"headstart/turn/provider"
 	"headstart/turn/tts"
 	"headstart/turn/tts/espeak"
 )
@@ -116,7 +117,7 @@ func TestChildrenThatFail(t *testing.T) {
 		t.Run(c.script, func(t *testing.T) {
 			t.Parallel()
 			err := speak(t.Context(), scripted(t, c.script, 100*time.Millisecond), func(tts.Audio) error { return nil }, "Hola.")
-			e, ok := errors.AsType[*tts.Error](err)
+			e, ok := errors.AsType[*provider.Error](err)
 			if !ok || e.Retryable() != c.again || errors.Is(err, context.DeadlineExceeded) != c.timed {
 				t.Fatalf("got %v, want retryable %v, timed out %v", err, c.again, c.timed)
 			}

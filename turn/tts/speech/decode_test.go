@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"headstart/turn/tts"
+	"headstart/turn/provider"
 	"headstart/turn/tts/speech"
 )
 
@@ -67,7 +67,7 @@ func TestWhatIsNoPCMIsRefused(t *testing.T) {
 			t.Parallel()
 			var p player
 			err := voice(t, c.cfg).Speak(t.Context(), feed("Hola."), p.play)
-			if _, ok := errors.AsType[*tts.Error](err); !ok || retryable(err) != c.again {
+			if _, ok := errors.AsType[*provider.Error](err); !ok || retryable(err) != c.again {
 				t.Fatalf("got %v, want retryable %v", err, c.again)
 			}
 		})

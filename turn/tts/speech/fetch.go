@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"strings"
 
-	"headstart/turn/tts"
+	"headstart/turn/provider"
 )
 
 // ErrSilent is an answer without audio to a text that has something to say.
@@ -21,11 +21,11 @@ var ErrSilent = errors.New("answer holds no audio")
 // fetch asks for one text and hands its audio to out. It returns how many
 // samples it handed over.
 func (v *Voice) fetch(ctx context.Context, text string, out chan<- []int16) (int, error) {
-	ctx, watch := tts.NewWatch(ctx)
+	ctx, watch := provider.NewWatch(ctx)
 	defer watch.Stop()
 	req, err := v.request(ctx, text)
 	if err != nil {
-		return 0, &tts.Error{Op: "ask voice", Err: err}
+		return 0, &provider.Error{Op: "ask voice", Err: err}
 	}
 	watch.Await("response headers", v.cfg.Connect)
 	res, err := v.client.Do(req)
@@ -34,7 +34,7 @@ func (v *Voice) fetch(ctx context.Context, text string, out chan<- []int16) (int
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return 0, &tts.Error{Op: "ask voice", Status: res.StatusCode, Again: tts.RetryableStatus(res.StatusCode),
+		return 0, &provider.Error{Op: "ask voice", Status: res.StatusCode, Again: provider.RetryableStatus(res.StatusCode),
 			Err: fmt.Errorf("server answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))}
 	}
 	watch.Await("first audio byte", v.cfg.First)
@@ -108,7 +108,7 @@ func (e *formatError) Error() string { return "server sent " + e.what + ", want 
 // failed makes the error of a request that broke: our own deadline and a broken
 // connection may be retried, the caller's cancellation comes back as its cause.
 func failed(ctx context.Context, op string, err error) error {
-	var late *tts.TimeoutError
+	var late *provider.TimeoutError
 	var format *formatError
 	cause := context.Cause(ctx)
 	switch {
@@ -119,5 +119,5 @@ func failed(ctx context.Context, op string, err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = errors.New("connection was cut inside the audio")
 	}
-	return &tts.Error{Op: op, Again: !errors.As(err, &format), Err: err}
+	return &provider.Error{Op: op, Again: !errors.As(err, &format), Err: err}
 }

@@ -1,6 +1,6 @@
 // Package speech says clauses through OpenAI's audio/speech, streamed; many
 // other servers speak the same. It owns the wire, its deadlines and the order of
-// the audio, and never changes the words. It fails with a *tts.Error that tells
+// the audio, and never changes the words. It fails with a *provider.Error that tells
 // whether asking again may help, after the audio that came before it was
 // played, and with the cause of its context when it was cancelled. It asks once.
 package speech

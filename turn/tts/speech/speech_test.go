@@ -16,6 +16,7 @@ import (
 
 	"headstart/turn/crew"
 	"headstart/turn/llm/openai/openaitest"
+	"headstart/turn/provider"
 	"headstart/turn/tts"
 	"headstart/turn/tts/speech"
 	"headstart/turn/tts/speech/speechtest"
@@ -163,7 +164,7 @@ func TestDeadlines(t *testing.T) {
 }
 
 func retryable(err error) bool {
-	e, ok := errors.AsType[*tts.Error](err)
+	e, ok := errors.AsType[*provider.Error](err)
 	return ok && e.Retryable()
 }
 
@@ -187,7 +188,7 @@ func TestFaults(t *testing.T) {
 			fake.Fail(c.faults)
 			var p player
 			err := voice(t, of(fake)).Speak(t.Context(), feed(strings.Repeat("a", 100)), p.play)
-			if _, ok := errors.AsType[*tts.Error](err); !ok || retryable(err) != c.again {
+			if _, ok := errors.AsType[*provider.Error](err); !ok || retryable(err) != c.again {
 				t.Fatalf("%+v gave %v, want retryable %v", c.faults, err, c.again)
 			}
 			heard := 0

@@ -1,4 +1,7 @@
-package llm
+// Package provider owns what is alike in every provider that answers a request,
+// a model's or a voice's: how long its next piece may take, and why an answer
+// is not whole. It asks nobody, decides nothing and knows nothing of turns.
+package provider
 
 import (
 	"context"
@@ -7,7 +10,7 @@ import (
 	"time"
 )
 
-// Error is why a model gave no whole answer. It never holds words of the
+// Error is why a provider gave no whole answer. It never holds words of the
 // conversation.
 type Error struct {
 	Op     string // what was being done: "ask model", "read answer"
