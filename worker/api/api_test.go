@@ -172,7 +172,8 @@ func TestAVisitThatCannotJoinTakesNoPlace(t *testing.T) {
 	d := newDoor()
 	d.refuse = errors.New("nobody home")
 	pages, stop := open(t, d, api.Config{MaxVisits: 1})
-	for range 3 {
+	for i := range 1000 { // the place is free before the refusal is told
+		d.panics = i%2 == 1
 		w := ask(t.Context(), pages, "POST", "/visits", `{"mode":"typed"}`)
 		if w.Code != http.StatusBadGateway || field(t, w, "code") != "unreachable" || strings.Contains(w.Body.String(), "nobody home") {
 			t.Fatalf("open: %d %s", w.Code, w.Body)
@@ -184,6 +185,19 @@ func TestAVisitThatCannotJoinTakesNoPlace(t *testing.T) {
 	stop()
 	if w := ask(t.Context(), pages, "POST", "/visits", `{"mode":"typed"}`); w.Code != http.StatusServiceUnavailable || field(t, w, "code") != "closed" {
 		t.Fatalf("after the end: %d %s", w.Code, w.Body)
+	}
+}
+
+func TestWhoHeardTheEndFindsThePlaceFree(t *testing.T) {
+	t.Parallel()
+	d := newDoor()
+	pages, stop := open(t, d, api.Config{MaxVisits: 1})
+	defer stop()
+	for range 300 {
+		reader := read(t, pages, enter(t, pages), "")
+		person := <-d.visitors
+		person.gone <- nil
+		<-reader.done
 	}
 }
 

@@ -40,6 +40,7 @@ func missing(t *testing.T, what string) {
 // door is a way in without LiveKit: each visitor behind it is a fake.
 type door struct {
 	refuse   error                         // of every Dial and Token
+	panics   bool                          // every Dial does
 	greeting []api.Event                   // what a visitor hears first
 	reply    func(text string) []api.Event // what follows a text
 	deaf     error                         // of every Type
@@ -53,6 +54,9 @@ func (d *door) Token(room string) (token, identity string, err error) {
 }
 
 func (d *door) Dial(_ context.Context, room string) (api.Visitor, error) {
+	if d.panics {
+		panic("in Dial")
+	}
 	if d.refuse != nil {
 		return nil, d.refuse
 	}

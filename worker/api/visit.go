@@ -40,6 +40,9 @@ var (
 	errOver   = errors.New("the visit is over")
 )
 
+// errPanicked is told to who opens a visit that panicked while it joined.
+var errPanicked = errors.New("joining the room panicked")
+
 // visit is one typed visit, from the request to its last event. run's goroutine
 // owns it; requests type, watch and end it.
 type visit struct {
@@ -77,21 +80,27 @@ func newVisit(config Config, log *zap.Logger) *visit {
 	}
 }
 
-// run joins the room, tells so, and stays until the visit is over. release is
-// called when its place is free.
+// run joins the room, tells so, and stays until the visit is over. release frees
+// its place, before anyone is told that the visit failed or ended: whoever has
+// heard that may ask for the place at once.
 func (v *visit) run(ctx context.Context, door Door, joined chan<- error, release func()) {
 	defer close(v.over)
-	defer release()
 	ctx, v.end = context.WithCancelCause(ctx)
 	defer v.end(nil)
 	defer func() {
 		if p := recover(); p != nil {
 			v.log.Error("visit panicked", zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+			release()
 			v.tellEnd("lost")
+			select {
+			case joined <- errPanicked: // while joining
+			default:
+			}
 		}
 	}()
 	var err error
 	if v.visitor, err = v.dial(ctx, door); err != nil {
+		release()
 		joined <- err
 		return
 	}
@@ -102,6 +111,7 @@ func (v *visit) run(ctx context.Context, door Door, joined chan<- error, release
 	reason := reasonOf(ctx, err)
 	v.end(nil)
 	clocks.Wait()
+	release()
 	v.tellEnd(reason)
 	v.log.Info("visit over", zap.String("room", v.room), zap.String("reason", reason), zap.Int("messages", v.messages()), zap.Error(err))
 }

@@ -19,7 +19,12 @@ import (
 	"headstart/turn/llm/openai/openaitest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := openaitest.Warm(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func model(t *testing.T, transport http.RoundTripper, url string) *openai.Model {
 	t.Helper()
