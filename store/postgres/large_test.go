@@ -73,6 +73,15 @@ func fill(t testing.TB, db *postgres.DB, org, name string, pieces int, h *hill) 
 	if _, err := db.Make(t.Context(), knowledge.Base{Org: org, Name: name, Model: model, Dim: dim}); err != nil {
 		t.Fatalf("make base: %v", err)
 	}
+	refill(t, db, org, name, pieces, h)
+	if err := db.Index(t.Context(), org, name); err != nil {
+		t.Fatalf("index base: %v", err)
+	}
+}
+
+// refill puts other pieces in the place of those of a base.
+func refill(t testing.TB, db *postgres.DB, org, name string, pieces int, h *hill) {
+	t.Helper()
 	for from := 0; from < pieces; from += 1000 {
 		c := knowledge.Cut{File: knowledge.File{Path: fmt.Sprintf("%06d.md", from)}}
 		for i := from; i < min(from+1000, pieces); i++ {
@@ -84,9 +93,6 @@ func fill(t testing.TB, db *postgres.DB, org, name string, pieces int, h *hill) 
 		if _, err := db.Replace(t.Context(), org, name, knowledge.Change{Model: model, Dim: dim, Put: []knowledge.Cut{c}}); err != nil {
 			t.Fatalf("fill base: %v", err)
 		}
-	}
-	if err := db.Index(t.Context(), org, name); err != nil {
-		t.Fatalf("index base: %v", err)
 	}
 }
 
@@ -307,38 +313,6 @@ func TestKeepIndexed(t *testing.T) {
 	}
 	cancel()
 	keeping.Wait()
-}
-
-// Every tenant gets as many as it asks for, or all that match, however many rows
-// of others lie beside its own; and the numbers of its words are its own.
-func TestEveryTenantGetsItsOwn(t *testing.T) {
-	t.Parallel()
-	db := open(t, migrated(t))
-	h := newHill(3, 50)
-	sizes := map[string]int{"a": 7, "b": 90, "c": 900, "d": 4000}
-	for _, org := range []string{"a", "b", "c", "d"} {
-		fill(t, db, org, "docs", sizes[org], h)
-	}
-	for org, size := range sizes {
-		all := readBase(t, db, org, "docs")
-		for i, k := range []int{1, 8, 30, 100, 1, 8, 30, 100} {
-			q := both(org, "docs", h.vector(), k, "palabra0", "palabra3")
-			if i >= 4 {
-				q.Weak = 0.2
-			}
-			hits := search(t, db, q)
-			if want := min(k, all.matching(q)); len(hits) != want {
-				t.Fatalf("org %s with %d pieces gave %d of %d that match, k %d", org, size, len(hits), want, k)
-			}
-			if !slices.IsSortedFunc(hits, func(x, y retrieval.LargeHit) int { return -compare(x.Score, y.Score) }) {
-				t.Fatalf("org %s: hits are not in the order of their scores", org)
-			}
-		}
-		rare := retrieval.LargeQuery{Org: org, Base: "docs", Terms: []string{"palabra1"}, WordsWeight: 1, K: 1000}
-		if got, want := len(search(t, db, rare)), all.matching(rare); got != min(1000, want) {
-			t.Fatalf("org %s: %d of %d pieces with the word", org, got, want)
-		}
-	}
 }
 
 func compare(a, b float64) int {
