@@ -51,9 +51,6 @@ func (s *state) request(id SpeechID, text string, m material) llm.Request {
 	return llm.Request{Messages: messages, Tools: s.tools()}
 }
 
-// endCall is the tool by which the model ends the call.
-const endCall = "end_call"
-
 // tools are those that the platform offers the model.
 func (s *state) tools() []llm.Tool {
 	if s.cfg.Hangup == nil {

@@ -37,6 +37,8 @@ type Config struct {
 	// Hangup lets the model end the call: it is offered the tool end_call, whose
 	// description says when. Nil, the model cannot hang up.
 	Hangup *Hangup
+	// Tools are the app's own, run through Ports.Toolbox.
+	Tools []Tool
 	// KeysLength is how many keys make a turn without a pause or "#"; 0 is no length.
 	KeysLength int
 	// Clips are phrases that were synthesised before they are needed, so that a
@@ -123,5 +125,6 @@ func (c Config) Validate() error {
 			complaints = append(complaints, fmt.Errorf("says: %q as %q needs both words", p.Word, p.Spoken))
 		}
 	}
+	complaints = append(complaints, validateTools(c.Tools)...)
 	return errors.Join(complaints...)
 }

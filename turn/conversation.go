@@ -35,7 +35,8 @@ type Detector interface {
 }
 
 // Ports are what a conversation hears with, looks up with and speaks with.
-// Recaller and Searcher may be nil: then there is no such lookup.
+// Recaller and Searcher may be nil: then there is no such lookup; without a Toolbox the
+// model is offered no tools of an app.
 type Ports struct {
 	Detector   Detector
 	Recogniser Recogniser
@@ -44,6 +45,7 @@ type Ports struct {
 	Mouth      Mouth
 	Searcher   Searcher
 	Recaller   Recaller
+	Toolbox    Toolbox
 	Analyser   Analyser
 	Log        Log
 }
@@ -83,6 +85,9 @@ func New(cfg Config, ports Ports, log *zap.Logger) (*Conversation, error) {
 	}
 	if ports.Searcher == nil {
 		cfg.Bases = nil
+	}
+	if ports.Toolbox == nil {
+		cfg.Tools = nil
 	}
 	return &Conversation{
 		cfg: cfg, ports: ports, log: log.Named("turn"),

@@ -195,22 +195,24 @@ type MetricsLLM struct {
 	Cancelled          bool     `json:"cancelled"`
 }
 
-// ToolCalled is a tool that was run for the model.
+// ToolCalled is a tool that the model called in a committed turn.
 type ToolCalled struct {
 	SpeechID  SpeechID `json:"speech_id"`
-	CallID    string   `json:"call_id"`
+	CallID    string   `json:"call_id"` // unique within the call, joins the result to it
 	Name      string   `json:"name"`
-	Arguments any      `json:"arguments"`
+	Arguments any      `json:"arguments"` // "***" in place of those that the tool declared as pii
 }
 
-// ToolResulted is what came back from it: an output or an error, never both.
+// ToolResulted is what came back from it: an output or an error, never both. Each
+// ToolCalled has exactly one.
 type ToolResulted struct {
-	SpeechID  SpeechID `json:"speech_id"`
+	SpeechID  SpeechID `json:"speech_id"` // of the turn that called it, even when a later one has begun
 	CallID    string   `json:"call_id"`
 	Name      string   `json:"name"`
 	Output    any      `json:"output,omitempty"`
-	Error     string   `json:"error,omitempty"`
-	DurationS float64  `json:"duration_s"`
+	Error     string   `json:"error,omitempty"`   // in words, the model's to read
+	Summary   string   `json:"summary,omitempty"` // the output in one line, when the app wrote one
+	DurationS float64  `json:"duration_s"`        // from the call to its result, 0 when the app was not asked
 }
 
 // DTMF is a digit that the caller pressed.

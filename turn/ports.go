@@ -61,6 +61,15 @@ type Recaller interface {
 	Recall(ctx context.Context, query string) ([]memory.Fact, error)
 }
 
+// Toolbox runs the app's own tools.
+type Toolbox interface {
+	// Call runs one call, whose arguments fit the tool's parameters, and returns what came
+	// back. ctx ends at the tool's timeout, when a call that only reads is not needed any
+	// more, and with the conversation. The words of an error are told to the model: the app
+	// has gone, say. Calls of one answer are made side by side, from different goroutines.
+	Call(ctx context.Context, call llm.ToolCall) (ToolOutput, error)
+}
+
 // Log takes the entries of one call.
 type Log interface {
 	// Append gives the entry its seq before it returns; it never waits for a database.
