@@ -294,6 +294,20 @@ func (s *Searcher) fit(segments []*Segment, dim int) error {
 	return nil
 }
 
+// Fits refuses, with ErrMismatch, a query of which a base holds vectors of another
+// embedder than the searcher's. A call goes on by the words then, and says so; who
+// looks at what vectors find wants to be told before.
+func (s *Searcher) Fits(q Query) error {
+	if s.embedder == nil || len(q.Bases) == 0 {
+		return nil
+	}
+	r, err := s.reading(q)
+	if err != nil {
+		return err
+	}
+	return s.fit(r.segments, s.embedder.Dim())
+}
+
 // fits refuses to compare vectors of two models or of two lengths.
 func (s *Searcher) fits(seg *Segment, dim int) error {
 	if !seg.embedded() || seg.model == s.embedder.Name() && seg.dim == dim {

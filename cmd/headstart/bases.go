@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,7 +21,13 @@ func (srv *server) openBases(ctx context.Context, k *kit, agents []worker.Agent)
 	if err != nil {
 		return err
 	}
-	srv.shelf = knowledge.NewShelf(srv.db, k.library, k.shelfConfig(srv.db), srv.log)
+	readers, err := k.readers(ctx, agents)
+	if err != nil {
+		return err
+	}
+	shelf := k.shelfConfig(srv.db)
+	shelf.Changed = readers.look
+	srv.shelf = knowledge.NewShelf(srv.db, k.library, shelf, srv.log)
 	if err := srv.db.Ping(ctx); err != nil {
 		srv.log.Warn("bases are not in memory: the database does not answer", zap.Error(err))
 		return nil // the shelf goes on asking, and calls are taken meanwhile
@@ -35,7 +40,7 @@ func (srv *server) openBases(ctx context.Context, k *kit, agents []worker.Agent)
 	if err := srv.shelf.Load(ctx); err != nil {
 		return err
 	}
-	return k.checkBases(ctx, agents)
+	return readers.check()
 }
 
 // shelfConfig has bases that are too large to hold searched where they are kept, when
@@ -93,31 +98,6 @@ func (k *kit) documentEmbedder(ctx context.Context, a worker.Agent) (retrieval.E
 	a.Embedder.Options = maps.Clone(a.Embedder.Options)
 	delete(a.Embedder.Options, "delay_ms")
 	return k.embedder(ctx, a)
-}
-
-// checkBases tells of bases that are not there, and of those with vectors that an
-// agent's embedder cannot be compared with: better now than in a call.
-func (k *kit) checkBases(ctx context.Context, agents []worker.Agent) error {
-	var wrong []error
-	for _, a := range agents {
-		for _, base := range a.Bases() {
-			model, dim, ok := k.library.Model(k.org(), base)
-			if !ok {
-				wrong = append(wrong, usageError{fmt.Errorf("agent %s reads base %s, which is not in the store: push it with headstart docs push DIR --base %s, or say where it is with --base %s=DIR", a.Name, base, base, base)})
-				continue
-			}
-			embedder, err := k.documentEmbedder(ctx, a)
-			if err != nil {
-				return err
-			}
-			if model != "" && (model != embedder.Name() || dim != embedder.Dim()) {
-				wrong = append(wrong, fmt.Errorf("agent %s: %w", a.Name, retrieval.ErrMismatch{
-					Base: base, Holds: model, HoldsDim: dim, Got: embedder.Name(), GotDim: embedder.Dim(),
-				}))
-			}
-		}
-	}
-	return errors.Join(wrong...)
 }
 
 func (k *kit) org() string { return calllog.DefaultOrg }

@@ -122,6 +122,28 @@ func TestDocsEvalRefuses(t *testing.T) {
 	}
 }
 
+// Half a search is not shown as a whole one: what asks a base with another embedder
+// than it was embedded with is refused, and told the way out.
+func TestDocsRefuseAnotherEmbedder(t *testing.T) {
+	t.Parallel()
+	data := pushed(t)
+	other := []string{"--base", "clinica", "--embedder-option", "dim=64"}
+	for _, args := range [][]string{
+		{"docs", "search", "¿Cuánto cuesta la revisión?"},
+		{"docs", "eval", "--golden", clinicGolden},
+		{"docs", "calibrate", "--golden", clinicGolden},
+	} {
+		args = append(args, other...)
+		refusedWith(t, data, "base clinica holds vectors of hashing-256 with 256 dimensions, the embedder hashing-64 gives 64", args...)
+		refusedWith(t, data, "headstart docs reembed clinica", args...)
+	}
+	docs(t, data, "docs", "push", clinicDocs, "--base", "otra", "--embedder-option", "dim=64")
+	refusedWith(t, data, "--base NAME", "docs", "search", "¿Cuánto cuesta la revisión?") // two bases, no common embedder
+	if out := docs(t, data, "docs", "search", "¿Cuánto cuesta la revisión?", "--base", "otra"); !strings.Contains(out, "searched by words and vectors") {
+		t.Fatal(out)
+	}
+}
+
 func isUsage(err error) bool {
 	_, ok := errors.AsType[usageError](err)
 	return ok

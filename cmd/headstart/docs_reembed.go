@@ -20,8 +20,9 @@ func docsReembedCommand() *cobra.Command {
 		Long: `Embeds every text of a base with another embedder while the base is searched with its
 old vectors, then adopts the new ones in one step. What breaks off goes on where it
 broke when it is run again. The calibration of the old embedder is dropped. Agents that
-read the base need the new embedder from then on: until their files name it, and their
-workers start again, the words of the base answer alone.`,
+read the base need the new embedder from then on: those that have it ask the new vectors
+within a second; for the others the words of the base answer alone, which their workers
+log, until their files name it and they start again.`,
 		Example: `  headstart docs reembed clinica --embedder openai --embedder-model text-embedding-3-small
   headstart docs reembed clinica --agent clinica.yaml`,
 		Args: oneArgument("one base"),

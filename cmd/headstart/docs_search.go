@@ -87,7 +87,11 @@ func (o *docsSearch) search(ctx context.Context, db database, question string) (
 	if err != nil {
 		return v1.Found{}, err
 	}
-	return v1.Find(ctx, searcher, q, func(base, path string) int { return formats[base+"/"+path] })
+	found, err := v1.Find(ctx, searcher, q, func(base, path string) int { return formats[base+"/"+path] })
+	if _, mixed := errors.AsType[retrieval.ErrMismatch](err); mixed && len(o.bases) > 1 {
+		return found, fmt.Errorf("%w; bases of different embedders are searched one by one, with --base NAME", err)
+	}
+	return found, err
 }
 
 // searcher is the one of --agent, reranker and all, as for what is written.

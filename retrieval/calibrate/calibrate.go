@@ -8,7 +8,8 @@
 // what the embedder declares stays.
 //
 // It stores nothing and changes no base: what it finds is a retrieval.Calibration.
-// It fails when the base has no vectors of the embedder, a search fails or ctx ends.
+// It fails with ErrNoVectors, with retrieval.ErrMismatch when the vectors are of another
+// embedder, when a search fails and when ctx ends.
 package calibrate
 
 import (
@@ -28,9 +29,9 @@ const (
 	MinOffTopic = 5
 )
 
-// ErrNoVectors means that the base has no vectors of the embedder: there is
-// nothing to weigh.
-var ErrNoVectors = errors.New("the base has no vectors of this embedder")
+// ErrNoVectors means that the base has no vectors, or that there is no embedder to
+// ask: there is nothing to weigh.
+var ErrNoVectors = errors.New("the base has no vectors to weigh")
 
 // Case is one question whose answer is known.
 type Case struct {
@@ -79,14 +80,25 @@ type Share struct{ Vectors, Score float64 }
 
 // Fit fits a calibration.
 func Fit(ctx context.Context, m Material) (Fitted, error) {
-	if name, dim := m.Segment.Model(); m.Embedder == nil || name != m.Embedder.Name() || dim != m.Embedder.Dim() {
-		return Fitted{}, fmt.Errorf("calibrate base %s: %w", m.Segment.Base(), ErrNoVectors)
+	if err := fits(m); err != nil {
+		return Fitted{}, fmt.Errorf("calibrate base %s: %w", m.Segment.Base(), err)
 	}
 	f := newFitting(m)
 	if err := f.run(ctx); err != nil {
 		return Fitted{}, fmt.Errorf("calibrate base %s: %w", m.Segment.Base(), err)
 	}
 	return f.fitted, nil
+}
+
+func fits(m Material) error {
+	name, dim := m.Segment.Model()
+	switch {
+	case m.Embedder == nil || name == "":
+		return ErrNoVectors
+	case name != m.Embedder.Name() || dim != m.Embedder.Dim():
+		return retrieval.ErrMismatch{Base: m.Segment.Base(), Holds: name, HoldsDim: dim, Got: m.Embedder.Name(), GotDim: m.Embedder.Dim()}
+	}
+	return nil
 }
 
 // fitting is one calibration under way.

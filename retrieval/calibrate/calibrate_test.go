@@ -13,6 +13,7 @@ import (
 	"headstart/retrieval"
 	"headstart/retrieval/calibrate"
 	"headstart/retrieval/chunk"
+	"headstart/retrieval/embed"
 )
 
 // world is a base of documents that each have a word and an axis of their own, and
@@ -308,13 +309,16 @@ func TestRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, m := range map[string]calibrate.Material{
-		"no vectors":       {Segment: bare, Embedder: w},
-		"no embedder":      {Segment: w.segment},
-		"another embedder": {Segment: w.segment, Embedder: newWorld(t, 7, 41)},
+		"no vectors":  {Segment: bare, Embedder: w},
+		"no embedder": {Segment: w.segment},
 	} {
 		if _, err := calibrate.Fit(t.Context(), m); !errors.Is(err, calibrate.ErrNoVectors) {
 			t.Fatalf("%s: %v", name, err)
 		}
+	}
+	var mismatch retrieval.ErrMismatch
+	if _, err := calibrate.Fit(t.Context(), calibrate.Material{Segment: w.segment, Embedder: embed.Hashing(w.Dim() + 1)}); !errors.As(err, &mismatch) || mismatch.GotDim != w.Dim()+1 {
+		t.Fatalf("another embedder: %v", err)
 	}
 	m := calibrate.Material{Segment: w.segment, Embedder: w, Cases: []calibrate.Case{known("unknown", "000")}}
 	if _, err := calibrate.Fit(t.Context(), m); err == nil || !strings.Contains(err.Error(), "unknown") {

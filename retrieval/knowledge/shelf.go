@@ -40,6 +40,9 @@ type ShelfConfig struct {
 	// Large is told of a base above MaxChunks, each time that it has changed, and of
 	// one that is not any more: then Chunks is 0. It is called by the shelf alone.
 	Large func(Base)
+	// Changed is told, by the shelf while it runs, that the library is in step with a
+	// change of the store, as far as that could be read; nil tells nobody.
+	Changed func()
 }
 
 // Shelf keeps the library that is searched in step with a store: each base whole,
@@ -198,7 +201,11 @@ func (s *Shelf) Run(ctx context.Context) error {
 		case <-changes:
 		default:
 		}
-		if err := s.Load(ctx); err != nil && ctx.Err() == nil {
+		err := s.Load(ctx)
+		if s.cfg.Changed != nil {
+			s.cfg.Changed()
+		}
+		if err != nil && ctx.Err() == nil {
 			s.log.Warn("bases are as they were", zap.Error(err))
 			if !pause(ctx, againAfter) {
 				return nil

@@ -43,8 +43,13 @@ type FoundHit struct {
 }
 
 // Find searches as a call does, and once more for the places of what was found.
-// format tells in which format a file of a base was cut. It fails as a search does.
+// format tells in which format a file of a base was cut. It fails as a search does, and
+// with retrieval.ErrMismatch where a base holds vectors of another embedder: what the
+// words alone find would be taken for what both do.
 func Find(ctx context.Context, s *retrieval.Searcher, q retrieval.Query, format func(base, path string) int) (Found, error) {
+	if err := s.Fits(q); err != nil {
+		return Found{}, err
+	}
 	r, err := s.Search(ctx, q)
 	if err != nil {
 		return Found{}, err

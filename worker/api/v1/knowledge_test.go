@@ -246,6 +246,16 @@ func TestSearchAndEvalBase(t *testing.T) {
 	l.must(http.StatusBadRequest, l.send(http.MethodPost, "/v1/knowledge/clinica/eval", "application/json", []byte(`{}`)))
 	l.must(http.StatusUnsupportedMediaType, l.send(http.MethodPost, "/v1/knowledge/clinica/eval", "text/plain", []byte(`[]`)))
 
+	l.dim = 64 // the agents ask another embedder than made the vectors
+	for path, w := range map[string]*httptest.ResponseRecorder{
+		"search": ask("q=revisión"),
+		"eval":   l.send(http.MethodPost, "/v1/knowledge/clinica/eval", "application/json", []byte(`[{"asks":"revisión","expects":"Tarifas"}]`)),
+	} {
+		if l.must(http.StatusConflict, w); field[string](t, w, "code") != "embedder" || !strings.Contains(w.Body.String(), "headstart docs reembed clinica") {
+			t.Fatalf("%s with another embedder: %s", path, w.Body)
+		}
+	}
+
 	zero := 0
 	if err := l.store.SetQuota(t.Context(), calllog.DefaultOrg, knowledge.Quota{KnowledgeChunks: &zero}); err != nil {
 		t.Fatal(err)
