@@ -12,6 +12,7 @@ import (
 
 	"headstart/turn"
 	"headstart/turn/crew"
+	"headstart/worker/app"
 	"headstart/worker/dispatch"
 	"headstart/worker/room"
 )
@@ -33,6 +34,7 @@ type call struct {
 	book   *ledger
 	room   *room.Room
 	memory *recollection // nil for nobody, and without a policy
+	held   *app.Held     // nil when no app holds the agent
 
 	caller     *room.Caller // nil until somebody came
 	answered   bool         // the caller's telephone was picked up, or they have none
@@ -64,6 +66,8 @@ func (c *call) run(ctx context.Context) (err error) {
 	}
 	c.book = newLedger(journal, c.log)
 	defer journal.Seal()
+	c.held = c.worker.cfg.Apps.Hold(c.served.Agent.Name, c.id)
+	defer c.held.End()
 	defer func() {
 		if p := recover(); p != nil {
 			end := c.onBroken(crew.Caught(p))
@@ -112,6 +116,7 @@ func (c *call) attend(ctx context.Context) turn.End {
 	done, events := ctx.Done(), c.room.Events()
 	var reason <-chan time.Time // until when a termination waits for its reason
 	var ending <-chan struct{}  // the process ends its calls, when ctx cannot tell any more
+	gone := c.held.Gone()       // the app that holds the call
 	for {
 		var over *turn.End
 		select {
@@ -130,6 +135,9 @@ func (c *call) attend(ctx context.Context) turn.End {
 		case <-ending:
 			ending = nil
 			over = c.order(c.worker.why, patience)
+		case <-gone:
+			gone = nil
+			over = c.onDetached(patience)
 		case <-reason:
 			over = c.onTermination()
 		case <-patience.C:
@@ -174,13 +182,33 @@ const goodbyeWithin = 10 * time.Second
 // goodbye first, when there is somebody to say it to and the end is ours.
 func (c *call) order(cause error, patience *time.Timer) *turn.End {
 	end := endOf(cause)
+	if c.ordered != nil && end == endDrained && !errors.Is(cause, errNow) {
+		return nil // it says goodbye already
+	}
 	if !c.greeted || c.ordered != nil || end.Reason != endDrained.Reason || errors.Is(cause, errNow) {
 		return &end
 	}
+	return c.bid(end, patience)
+}
+
+// bid has the conversation say goodbye, for a while at most.
+func (c *call) bid(end turn.End, patience *time.Timer) *turn.End {
 	c.ordered = &end
 	c.send(turn.Dismissed{End: end})
 	patience.Reset(goodbyeWithin)
 	return nil
+}
+
+// onDetached ends a call that lost its app: nobody answers its tools any more. One
+// that says goodbye already goes on with that.
+func (c *call) onDetached(patience *time.Timer) *turn.End {
+	switch {
+	case c.ordered != nil:
+		return nil
+	case !c.greeted:
+		return new(endDetached)
+	}
+	return c.bid(endDetached, patience)
 }
 
 // reasonWithin is how long a termination waits for the room to tell why: LiveKit
@@ -288,6 +316,9 @@ func (c *call) talk(ctx context.Context) error {
 	}
 	if r := c.recollect(ctx, started.Contact); r != nil {
 		ports.Recaller = r
+	}
+	if c.held != nil {
+		cfg.Tools, ports.Toolbox = c.held.Tools(), c.held
 	}
 	conversation, err := turn.New(cfg, ports, c.log)
 	if err != nil {

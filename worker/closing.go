@@ -15,6 +15,7 @@ import (
 // caller of run seals the log.
 func (c *call) finish(ctx context.Context, end turn.End, err error) {
 	c.book.Append(turn.CallEnded{Reason: end.Reason, EndedBy: end.By, DurationS: time.Since(c.began).Seconds()})
+	c.held.End() // before the rest: its app may go now
 	if c.stopTalk != nil {
 		c.stopTalk(end)
 	}

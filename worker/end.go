@@ -8,8 +8,8 @@ import (
 	"headstart/worker/room"
 )
 
-// How a call may end. The two reasons of the wire that are not here cannot
-// happen: nothing transfers a call, and no app's socket holds one.
+// How a call may end. The reason of the wire that is not here cannot happen:
+// nothing transfers a call.
 var (
 	endHungUp     = turn.End{Reason: "caller_hung_up", By: "caller"}
 	endNoAnswer   = turn.End{Reason: "no_answer", By: "platform"}
@@ -17,6 +17,7 @@ var (
 	endDialFailed = turn.End{Reason: "dial_failed", By: "platform"}
 	endSupervisor = turn.End{Reason: "supervisor_ended", By: "supervisor"}
 	endDrained    = turn.End{Reason: "drained", By: "platform"}
+	endDetached   = turn.End{Reason: "app_detached", By: "platform"}
 	endError      = turn.End{Reason: "error", By: "platform"}
 )
 

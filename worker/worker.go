@@ -40,6 +40,7 @@ import (
 
 	"headstart/memory"
 	"headstart/turn"
+	"headstart/worker/app"
 	"headstart/worker/calllog"
 	"headstart/worker/dispatch"
 )
@@ -74,6 +75,9 @@ type Config struct {
 	MemoryQuota func(ctx context.Context, org string) (*int, error)
 	// RememberBudget is what a call may take, after its end, to be remembered: 8 s.
 	RememberBudget time.Duration
+	// Apps are the businesses' own processes that hold agents: the calls that begin
+	// meanwhile have their tools. nil: there are none.
+	Apps *app.Holders
 	// Absent is how long the worker waits for a caller to come at all: 60 s.
 	Absent time.Duration
 }

@@ -10,6 +10,7 @@ import (
 
 	"headstart/worker"
 	v1 "headstart/worker/api/v1"
+	"headstart/worker/app"
 )
 
 // Where operators are answered, and the word for nowhere.
@@ -49,7 +50,8 @@ func (srv *server) openAPI(ctx context.Context, agents []worker.Agent) error {
 	if err := cfg.Validate(); err != nil {
 		return usageError{fmt.Errorf("--api-addr: %w; set HEADSTART_API_KEY to serve others, or name a loopback address", err)}
 	}
-	cfg.Bases = srv.basesAPI(agents)
+	srv.apps = app.New(app.Config{Agents: cfg.Agents}, srv.book, srv.log)
+	cfg.Apps, cfg.Bases = srv.apps, srv.basesAPI(agents)
 	cfg.Contacts, cfg.EvalMemory = srv.desk, srv.evalMemory // nobody asks before the agents are there: Run comes after
 	api, err := v1.Listen(ctx, cfg, srv.book, srv.db, srv.log)
 	if err != nil {

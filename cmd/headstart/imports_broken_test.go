@@ -67,7 +67,7 @@ var broken = []struct {
 		`:3: imports "github.com/openai/openai-go/v3": model APIs appear only in turn/{stt,llm,tts}, retrieval/embed and retrieval/rerank`,
 	}},
 	{"worker/api/socket.go", imports("github.com/coder/websocket"), []string{
-		`:3: imports "github.com/coder/websocket": websockets appear only in worker/dispatch and where model APIs do`,
+		`:3: imports "github.com/coder/websocket": websockets appear only in worker/dispatch, worker/app and where model APIs do`,
 	}},
 	{"retrieval/golden.go", imports("testing"), []string{
 		`:3: imports "testing": what tests are made with appears only in tests and …test packages`,
@@ -118,6 +118,7 @@ var whole = fstest.MapFS{
 	"worker/worker_test.go":    goFile(imports("github.com/livekit/server-sdk-go/v2", "headstart/store/sqlite", "headstart/worker/workertest", "testing")),
 	"worker/room/ears.go":      goFile(imports("github.com/livekit/server-sdk-go/v2", "github.com/pion/webrtc/v4", "github.com/thesyncim/gopus")),
 	"worker/dispatch/link.go":  goFile(imports("github.com/coder/websocket", "github.com/livekit/protocol/auth")),
+	"worker/app/socket.go":     goFile(imports("github.com/coder/websocket")),
 	"worker/caller/voice.go":   goFile(imports("github.com/thesyncim/gopus")),
 	"worker/devserver/devservertest/start.go": goFile("package p\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n" +
 		"func f(t testing.TB) string { return os.Getenv(\"CI\") }\n"),

@@ -163,8 +163,8 @@ var libraries = []reserved{
 	},
 	{
 		word: "websocket",
-		in:   append([]string{"worker/dispatch"}, models...),
-		rule: "websockets appear only in worker/dispatch and where model APIs do",
+		in:   append([]string{"worker/dispatch", "worker/app"}, models...),
+		rule: "websockets appear only in worker/dispatch, worker/app and where model APIs do",
 	},
 	{
 		prefixes: []string{"testing", "net/http/httptest", "github.com/google/go-cmp", "go.uber.org/goleak"},

@@ -15,6 +15,7 @@ import (
 	"headstart/retrieval/knowledge"
 	"headstart/worker"
 	v1 "headstart/worker/api/v1"
+	"headstart/worker/app"
 	"headstart/worker/calllog"
 	"headstart/worker/contacts"
 	"headstart/worker/dispatch"
@@ -35,6 +36,7 @@ type server struct {
 	meter    *load.Meter
 	health   *health.Server // nil when it is turned off
 	api      *v1.Server     // likewise
+	apps     *app.Holders   // likewise: they come by /v1
 	served   []worker.Served
 	recalls  []recalling
 	remote   map[string]retrieval.Embedder // that they look up with
@@ -126,7 +128,7 @@ func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early 
 		URL: srv.settings.url, APIKey: srv.settings.apiKey, APISecret: srv.settings.apiSecret,
 		MaxCalls: srv.settings.maxCalls, Region: srv.settings.region,
 		LoadThreshold: srv.settings.loadThreshold, CPU: srv.meter.Load,
-		Facts: srv.db, MemoryQuota: memoryQuota(srv.db), RememberBudget: srv.settings.rememberBudget,
+		Apps: srv.apps, Facts: srv.db, MemoryQuota: memoryQuota(srv.db), RememberBudget: srv.settings.rememberBudget,
 	}
 	if srv.health != nil {
 		cfg.Observe = srv.health.Observe

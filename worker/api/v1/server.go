@@ -18,6 +18,7 @@ Package v1 is the operators' API: calls, logs, documents and contacts over HTTP.
 	DELETE /v1/contacts/{id}/memory/{fact}  erases one
 	DELETE /v1/contacts/{id}                forgets the contact, with a receipt
 	POST /v1/contacts/memory/eval?agent=    a golden: [{holds, asks, expects}]
+	GET /v1/app                             a WebSocket by which an app holds agents: package worker/app
 
 A log is JSON, or, for who accepts text/event-stream, each entry as it is
 written: id is its seq, event its type, data the entry. Last-Event-ID, else
@@ -45,6 +46,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -85,6 +87,8 @@ type Config struct {
 	Contacts Contacts
 	// EvalMemory asks goldens of agents' memories; nil asks none.
 	EvalMemory EvalMemory
+	// Apps serves the sockets of apps: an app.Holders. nil takes none.
+	Apps http.Handler
 }
 
 // Validate joins every complaint about the configuration.
@@ -107,8 +111,9 @@ type Server struct {
 	log       *zap.Logger
 	listener  net.Listener
 	http      *http.Server
-	followers chan struct{} // a place for each stream
-	pushes    chan struct{} // a place for each push
+	followers chan struct{}  // a place for each stream
+	pushes    chan struct{}  // a place for each push
+	sockets   sync.WaitGroup // of apps: the HTTP server knows of them no more
 }
 
 // Listen takes the port. Run answers on it; without Run, Close gives it back.
@@ -150,7 +155,21 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents/{slug}/log", s.agentLog)
 	s.routeKnowledge(mux)
 	s.routeContacts(mux)
+	mux.HandleFunc("GET /v1/app", s.serveApp)
 	return s.guard(mux)
+}
+
+var noApps = refusal{http.StatusNotFound, "apps", "This server takes no apps."}
+
+// serveApp answers GET /v1/app, for as long as the app stays.
+func (s *Server) serveApp(w http.ResponseWriter, r *http.Request) {
+	if s.cfg.Apps == nil {
+		refuse(w, noApps)
+		return
+	}
+	s.sockets.Add(1)
+	defer s.sockets.Done()
+	s.cfg.Apps.ServeHTTP(w, r)
 }
 
 // Addr is where it listens: the port that was given for port 0.
@@ -190,6 +209,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.log.Debug("requests cut", zap.Error(context.Cause(closing)))
 		_ = s.http.Close() // its error is that of connections which are cut
 	}
+	s.sockets.Wait() // their own deadlines bound it
 	<-served
 	return nil
 }
