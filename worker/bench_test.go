@@ -14,7 +14,6 @@ import (
 	"headstart/retrieval"
 	"headstart/retrieval/analyse"
 	"headstart/retrieval/embed"
-	"headstart/store/sqlite"
 	"headstart/turn"
 	"headstart/turn/llm/extractive"
 	"headstart/turn/stt/replay"
@@ -40,7 +39,7 @@ type bench struct {
 	server *devserver.Server
 	name   string // of explicit dispatch
 	worker *worker.Worker
-	db     *sqlite.DB
+	db     records
 	book   *calllog.Book
 	drain  context.CancelFunc // as the first SIGTERM does
 	stop   context.CancelFunc // as the second one does
@@ -56,7 +55,13 @@ func newBench(t *testing.T, name string, change func(*worker.Config, *worker.Ser
 // newDrainingBench is newBench with a drain timeout of its own.
 func newDrainingBench(t *testing.T, name string, drainFor time.Duration, change func(*worker.Config, *worker.Served)) *bench {
 	t.Helper()
-	b := &bench{t: t, server: devservertest.Start(t), name: name, served: make(chan error, 1)}
+	return newBenchOn(t, openSQLite(t), name, drainFor, change)
+}
+
+// newBenchOn is newDrainingBench with a store of the test's choice, which it closes.
+func newBenchOn(t *testing.T, db records, name string, drainFor time.Duration, change func(*worker.Config, *worker.Served)) *bench {
+	t.Helper()
+	b := &bench{t: t, server: devservertest.Start(t), name: name, db: db, served: make(chan error, 1)}
 	b.openLogs()
 	served := b.clinic()
 	cfg := worker.Config{URL: b.server.URL, APIKey: b.server.APIKey, APISecret: b.server.APISecret, MaxCalls: 8, Region: "ES", Facts: b.db}
@@ -94,12 +99,8 @@ func (b *bench) in(t *testing.T) *bench {
 }
 
 func (b *bench) openLogs() {
-	dir := b.t.TempDir()
 	var err error
-	if b.db, err = sqlite.Open(b.t.Context(), filepath.Join(dir, "headstart.db")); err != nil {
-		b.t.Fatalf("open store: %v", err)
-	}
-	if b.book, err = calllog.Open(calllog.Config{Dir: filepath.Join(dir, "spool")}, b.db, zap.NewNop()); err != nil {
+	if b.book, err = calllog.Open(calllog.Config{Dir: filepath.Join(b.t.TempDir(), "spool")}, b.db, zap.NewNop()); err != nil {
 		b.t.Fatalf("open logs: %v", err)
 	}
 	shipping, stop := context.WithCancel(context.WithoutCancel(b.t.Context()))

@@ -5,10 +5,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"headstart/store/postgres/postgrestest"
 	"headstart/worker/room"
 )
 
 func TestMain(m *testing.M) {
 	room.SilenceSDK()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(postgrestest.Main(m))
 }
