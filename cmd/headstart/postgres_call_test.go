@@ -7,7 +7,6 @@ import (
 
 	"headstart/retrieval"
 	"headstart/store/postgres"
-	"headstart/store/postgres/postgrestest"
 	"headstart/turn"
 	"headstart/worker/calllog"
 )
@@ -19,10 +18,7 @@ embedder: {provider: hashing}
 // A call whose log, whose base and whose search are all in PostgreSQL: the base is
 // above what this worker would hold, so it is indexed and searched there.
 func TestACallOverPostgres(t *testing.T) {
-	url := postgrestest.Database(t)
-	if _, err := postgres.Migrate(t.Context(), url); err != nil {
-		t.Fatalf("migrate: %v", err)
-	}
+	url := migratedPostgres(t)
 	w := newWireIn(t, postgresAgent, nil, func(s *settings) { s.database, s.maxChunks = url, 1 })
 	db := w.srv.db.(*postgres.DB)
 	awaitIndex(t, db)

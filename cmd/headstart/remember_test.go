@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,11 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"headstart/memory/golden"
 	"headstart/turn"
 	"headstart/turn/llm/openai/openaitest"
 	v1 "headstart/worker/api/v1"
 	"headstart/worker/caller"
+	"headstart/worker/calllog"
 	"headstart/worker/contacts"
 )
 
@@ -104,16 +106,19 @@ func (o *oracle) heard(text string) bool {
 	return false
 }
 
-// remembering kills workers whose agent remembers.
+// rememberings kills workers whose agent remembers.
 type rememberings struct {
 	*killing
 	oracle *oracle
+	// backUp keeps what the records are now, while nothing runs, and returns what
+	// brings that back.
+	backUp func() (restore func())
 }
 
 func newRememberings(t *testing.T) *rememberings {
 	t.Helper()
 	t.Setenv("HEADSTART_VOICE_LOOKUP_BUDGET_MS", "20000") // a slow machine may take its time
-	r := &rememberings{newKilling(t), newOracle(t)}
+	r := &rememberings{killing: newKilling(t), oracle: newOracle(t)}
 	r.agent = agentFile(t, func(s string) string {
 		s = strings.Replace(s, "{provider: extractive}", "{provider: openai, model: m, options: {base_url: \""+r.oracle.http.URL+"/v1\", api_key: k}}", 1)
 		return s + "greeting: {say: Buenos días.}\nmemory: {remember: [alergias], forget: [tarjetas]}\ndocs: {base: clinica-norte}\n"
@@ -226,20 +231,15 @@ func (r *rememberings) once(o operator, id string) {
 // the next call recalls it; and an erasure takes it all away, for good when the
 // database comes back from a backup.
 func TestACallIsRememberedAfterAKillAndForgottenAfterARestore(t *testing.T) {
-	r := newRememberings(t)
-	r.oracle.stalls.Store(true)
-	w := r.start()
-	id := r.tell(w, "Soy alérgica a la penicilina.")
-	<-r.oracle.asked
-	w.kill()
-	for _, e := range r.readSpool(id) {
-		if e.Type == (turn.MemoryOps{}).EventType() && strings.Contains(string(e.Data), `"remember"`) || e.Type == (turn.CallSummary{}).EventType() {
-			t.Fatalf("it was remembered before it was killed: %s", e.Data)
-		}
+	for _, k := range keepings {
+		t.Run(k.name, func(t *testing.T) { k.open(t).rememberAndForget() })
 	}
+}
 
+func (r *rememberings) rememberAndForget() {
+	id := r.killedBeforeItRemembers("Soy alérgica a la penicilina.")
 	r.oracle.stalls.Store(false)
-	w = r.start()
+	w := r.start()
 	r.once(operator{base: w.api}, id)
 	w.kill()
 	w = r.start()
@@ -247,46 +247,64 @@ func TestACallIsRememberedAfterAKillAndForgottenAfterARestore(t *testing.T) {
 	r.once(o, id)
 
 	second := r.tell(w, "¿A qué medicina soy alérgica, la penicilina?")
-	log := r.sealed(o, second)
-	recalled := false
-	for _, e := range log.Entries {
-		var ops turn.MemoryOps
-		if e.Type == ops.EventType() && json.Unmarshal(e.Data, &ops) == nil && ops.Op == "recall" {
-			recalled = len(ops.Facts) == 1 && ops.Facts[0].Source == id && ops.Contact == "+34600123456"
-		}
-	}
-	if !recalled || !r.oracle.heard(`Es alérgica a la penicilina.`) {
-		t.Fatalf("the second call did not recall it: %d entries", len(log.Entries))
-	}
+	r.recalled(o, second, id)
 	r.evaluates(o)
 	w.terminate()
 
-	backup := r.copyDatabase()
+	restore := r.backUp()
 	w = r.start()
 	r.forget(operator{base: w.api}, []string{id, second})
 	w.terminate()
-	r.restore(backup)
+	r.holds(0)
+	restore()
+	r.holds(1)
 	w = r.start()
 	r.forgotten(operator{base: w.api}, []string{id, second})
 	w.terminate()
 }
 
-func (r *rememberings) copyDatabase() []byte {
+// holds looks into the records while nothing runs.
+func (r *rememberings) holds(facts int) {
 	r.t.Helper()
-	file, err := os.ReadFile(filepath.Join(r.data, "headstart.db"))
+	db, err := openDatabase(r.t.Context(), databaseOr(""), r.data, zap.NewNop())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if wal, err := os.Stat(filepath.Join(r.data, "headstart.db-wal")); err == nil && wal.Size() > 0 {
-		r.t.Fatalf("the database was not closed: its log has %d bytes", wal.Size())
+	held, err := db.Current(r.t.Context(), calllog.DefaultOrg, "+34600123456")
+	if err := errors.Join(err, db.Close()); err != nil || len(held) != facts {
+		r.t.Fatalf("%d facts in the records, want %d: %v", len(held), facts, err)
 	}
-	return file
 }
 
-func (r *rememberings) restore(backup []byte) {
+// killedBeforeItRemembers makes a call of which the model tells nothing until its
+// worker is killed.
+func (r *rememberings) killedBeforeItRemembers(words string) (id string) {
 	r.t.Helper()
-	if err := os.WriteFile(filepath.Join(r.data, "headstart.db"), backup, 0o600); err != nil {
-		r.t.Fatal(err)
+	r.oracle.stalls.Store(true)
+	w := r.start()
+	id = r.tell(w, words)
+	<-r.oracle.asked
+	w.kill()
+	for _, e := range r.readSpool(id) {
+		if e.Type == (turn.MemoryOps{}).EventType() && strings.Contains(string(e.Data), `"remember"`) || e.Type == (turn.CallSummary{}).EventType() {
+			r.t.Fatalf("it was remembered before it was killed: %s", e.Data)
+		}
+	}
+	return id
+}
+
+// recalled checks that a call was told what an earlier one had taught.
+func (r *rememberings) recalled(o operator, call, taught string) {
+	r.t.Helper()
+	recalled := false
+	for _, e := range r.sealed(o, call).Entries {
+		var ops turn.MemoryOps
+		if e.Type == ops.EventType() && json.Unmarshal(e.Data, &ops) == nil && ops.Op == "recall" {
+			recalled = len(ops.Facts) == 1 && ops.Facts[0].Source == taught && ops.Contact == "+34600123456"
+		}
+	}
+	if !recalled || !r.oracle.heard(`Es alérgica a la penicilina.`) {
+		r.t.Fatalf("%s did not recall what %s taught", call, taught)
 	}
 }
 

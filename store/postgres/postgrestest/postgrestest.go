@@ -100,6 +100,18 @@ func Filled(t testing.TB, name string, fill func(ctx context.Context, url string
 	return copyOf(t, server, template)
 }
 
+// Copy makes a database with all that another of this server holds, as a backup
+// would have it, and returns its URL. Nobody may be connected to the other. It is
+// dropped when the test ends.
+func Copy(t testing.TB, database string) string {
+	t.Helper()
+	address, err := url.Parse(database)
+	if err != nil {
+		t.Fatalf("read postgres url: %v", err)
+	}
+	return copyOf(t, start(t), strings.TrimPrefix(address.Path, "/"))
+}
+
 // dropTemplates takes away what was left on a server that is not ours; ours goes
 // with all it has.
 func dropTemplates() error {
