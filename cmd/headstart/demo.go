@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"headstart/store/postgres"
 	"headstart/turn"
 	"headstart/worker"
 	"headstart/worker/calllog"
@@ -30,6 +31,7 @@ var demoCalls = []string{"es-1", "es-2", "en-1"}
 type demoOptions struct {
 	livekitURL string
 	data       string // the samples
+	database   string // a PostgreSQL, on which the demo makes a database of its own
 	jsonFile   string
 	embedMS    int
 	noEarly    bool
@@ -50,17 +52,23 @@ questions. It prints the conversation as it happens and what each turn cost.
 
 The recogniser knows the recordings only; the model answers with sentences of the
 documents; the voice is espeak-ng where it is installed. Each is a provider like
-any other, chosen in the agent files under testdata/agents.`,
+any other, chosen in the agent files under testdata/agents.
+
+The store is a SQLite file in a temporary folder. With --database, or
+HEADSTART_DATABASE_URL, it is a database of the demo's own on that PostgreSQL, made
+and dropped by it: what the server holds otherwise is not touched.`,
 		Example: `  headstart demo                   make the calls
   headstart demo --compare         and again with lookups at the end of the turn
   headstart demo --json out.json   figures for scripts
-  headstart demo --web             a page to talk or type to the agent`,
+  headstart demo --web             a page to talk or type to the agent
+  headstart demo --database postgres://localhost/postgres   keep all of it in PostgreSQL`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.livekitURL, "livekit-url", os.Getenv("LIVEKIT_URL"), "LiveKit server to use, with LIVEKIT_API_KEY and LIVEKIT_API_SECRET; empty runs one here (LIVEKIT_URL)")
 	f.StringVar(&o.data, "testdata", "", "`DIR` of the samples; empty looks for testdata from here upward")
+	f.StringVar(&o.database, "database", "", "`URL` of a PostgreSQL whose user may make databases; none is SQLite (HEADSTART_DATABASE_URL)")
 	f.StringVar(&o.jsonFile, "json", "", "write the figures to this `FILE`")
 	f.IntVar(&o.embedMS, "embed-ms", 150, "how long the embedder takes, in milliseconds")
 	f.BoolVar(&o.noEarly, "no-early", false, "start lookups at the end of the turn")
@@ -113,8 +121,10 @@ func openStage(cmd *cobra.Command, o demoOptions) (*stage, error) {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	st := &stage{cmd: cmd, options: o, log: log}
-	if err := errors.Join(st.openSamples(), st.openLiveKit()); err != nil {
-		return nil, errors.Join(err, st.close())
+	for _, open := range []func() error{st.openSamples, st.openDatabase, st.openLiveKit} {
+		if err := open(); err != nil {
+			return nil, errors.Join(err, st.close())
+		}
 	}
 	return st, nil
 }
@@ -152,6 +162,30 @@ func (st *stage) openSamples() error {
 	st.scripts, err = demo.LoadScripts(filepath.Join(samples, "calls"), demoCalls...)
 	return err
 }
+
+// openDatabase makes a database on the server of a PostgreSQL that is named.
+func (st *stage) openDatabase() error {
+	at := databaseOr(st.options.database)
+	if at == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(st.cmd.Context(), scratchWithin)
+	defer cancel()
+	scratch, err := postgres.Scratch(ctx, at)
+	if err != nil {
+		return fmt.Errorf("make a database for the demo (without --database and HEADSTART_DATABASE_URL it needs none): %w", err)
+	}
+	st.settings.database = scratch
+	st.closers = append(st.closers, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(st.cmd.Context()), scratchWithin) // an interrupted demo leaves nothing either
+		defer cancel()
+		return postgres.DropScratch(ctx, at, scratch)
+	})
+	return nil
+}
+
+// scratchWithin bounds the making of the demo's database, and its end.
+const scratchWithin = 30 * time.Second
 
 func (st *stage) openLiveKit() error {
 	st.settings.url = st.options.livekitURL
