@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,9 +27,12 @@ const (
 // stream tells a log as server-sent events until its seal, the reader's end or
 // ours.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, log string, after int64) {
+	// The place is free before the end is told: who has heard it may ask for the
+	// place at once.
+	free := sync.OnceFunc(func() { <-s.followers })
 	select {
 	case s.followers <- struct{}{}:
-		defer func() { <-s.followers }()
+		defer free()
 	default:
 		refuse(w, noPlace)
 		return
@@ -39,35 +43,37 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, log string, afte
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := &follower{w: w, last: after}
-	err := s.follow(r.Context(), out, log)
+	whole, err := s.follow(r.Context(), out, log)
 	if errors.Is(err, errEnding) {
-		err = s.finish(r.Context(), out, log)
+		whole, err = s.finish(r.Context(), out, log)
+	}
+	free()
+	if whole {
+		err = out.end()
 	}
 	if err != nil {
 		s.log.Debug("follower gone", zap.String("log", log), zap.Int64("after", out.last), zap.Error(err))
 	}
 }
 
-// follow sends entries as they are written. Reading the log is a goroutine of
-// its own, so that a silent log has its heartbeats; it ends before follow does.
-func (s *Server) follow(ctx context.Context, out *follower, log string) error {
+// follow sends entries as they are written, and reports whether they are all that
+// there will be. Reading the log is a goroutine of its own, so that a silent log has
+// its heartbeats; it ends before follow does.
+func (s *Server) follow(ctx context.Context, out *follower, log string) (whole bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	entries, ended := make(chan turn.Entry, ahead), make(chan error, 1)
 	go func() {
 		defer close(entries)
 		ended <- s.read(ctx, log, out.last, entries)
 	}()
-	err := relay(out, entries)
+	err = relay(out, entries)
 	stop()
 	for range entries { // what was read and could not be sent
 	}
-	if read := <-ended; err == nil && read != nil {
-		return read
+	if read := <-ended; err == nil {
+		err = read
 	}
-	if err == nil {
-		err = out.end()
-	}
-	return err
+	return err == nil, err
 }
 
 func (s *Server) read(ctx context.Context, log string, after int64, into chan<- turn.Entry) error {
@@ -111,27 +117,24 @@ func relay(out *follower, entries <-chan turn.Entry) error {
 }
 
 // finish sends what was written before the process began to end: the last
-// entries of a call that it has just sealed.
-func (s *Server) finish(ctx context.Context, out *follower, log string) error {
+// entries of a call that it has just sealed. It reports like follow.
+func (s *Server) finish(ctx context.Context, out *follower, log string) (whole bool, err error) {
 	ctx, cancel := patience(context.WithoutCancel(ctx)) // it has ended: that is why
 	defer cancel()
 	for {
 		page, err := s.logs.Read(ctx, log, out.last, ahead)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, entry := range page.Entries {
 			if err := out.add(entry); err != nil {
-				return err
+				return false, err
 			}
 		}
 		if len(page.Entries) == ahead {
 			continue
 		}
-		if page.Sealed && out.last >= page.Highest {
-			return out.end()
-		}
-		return out.send()
+		return page.Sealed && out.last >= page.Highest, out.send()
 	}
 }
 

@@ -175,3 +175,27 @@ func TestOneStreamTooMany(t *testing.T) {
 		}
 	})
 }
+
+// Who has read the end of a stream finds its place free.
+func TestWhoHeardTheEndFindsThePlaceFree(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, calllog.Config{})
+	p, stop := d.serve(v1.Config{})
+	defer stop()
+	d.begin("open").Append(turn.DTMF{Digit: "1"})
+	d.begin("sealed").Seal()
+	for range v1.MaxFollowers - 1 {
+		r := p.follow(t, "/v1/calls/open/log")
+		r.next()
+		defer r.conn.Close()
+	}
+	for range 1000 {
+		r := p.follow(t, "/v1/calls/sealed/log")
+		for e, ok := r.next(); e.Event != "end"; e, ok = r.next() {
+			if !ok {
+				t.Fatal("the stream was cut before its end")
+			}
+		}
+		defer r.conn.Close()
+	}
+}
