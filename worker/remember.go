@@ -165,6 +165,10 @@ func takeEntry(l *memory.Lesson, entry turn.Entry) {
 		}
 		l.Turns = slices.DeleteFunc(l.Turns, func(s memory.Said) bool { return user.Supersedes != "" && s.Turn == string(user.Supersedes) })
 		l.Turns = append(l.Turns, memory.Said{Turn: string(user.SpeechID), Text: user.Text})
+	case turn.ToolCalled{}.EventType(): // an app's too: no fact is about one
+		if called, ok := payload[turn.ToolCalled](entry); ok && !slices.Contains(l.Tools, called.Name) {
+			l.Tools = append(l.Tools, called.Name)
+		}
 	case turn.TurnAgent{}.EventType():
 		if agent, ok := payload[turn.TurnAgent](entry); ok && agent.Text != "" {
 			l.Turns = append(l.Turns, memory.Said{Turn: string(agent.SpeechID), Agent: true, Text: agent.Text})

@@ -76,7 +76,7 @@ func (srv *server) Status() health.Status {
 	busy, full := srv.worker.Load()
 	return health.Status{
 		Registered: srv.client.Registered(), Spent: srv.client.Spent(),
-		Draining: srv.worker.Draining(), Full: full, Load: busy, Calls: srv.worker.Calls(),
+		Draining: srv.worker.Draining(), Full: full, Load: busy, Calls: srv.worker.Calls(), Held: srv.apps.Held(),
 		Spooled: srv.book.Stats().Unshipped, Abandoned: srv.worker.Abandoned(),
 	}
 }

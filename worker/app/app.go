@@ -131,6 +131,16 @@ func (h *Holders) Hold(agent, call string) *Held {
 	return held
 }
 
+// Held is how many agents apps hold now.
+func (h *Holders) Held() int {
+	if h == nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.holding)
+}
+
 // errHeld: an agent has one app.
 var errHeld = errors.New("another app holds this agent")
 

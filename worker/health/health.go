@@ -45,6 +45,7 @@ type Status struct {
 	Full       bool    // it refuses calls
 	Load       float64 // as LiveKit is told, from 0 to below 1
 	Calls      int     // taken and not over
+	Held       int     // agents that an app holds
 	Spooled    int64   // log entries that wait for the store
 	Abandoned  int64   // what calls left behind because it did not end in time, ever
 }

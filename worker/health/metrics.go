@@ -40,7 +40,7 @@ type metrics struct {
 	registry *prometheus.Registry
 
 	latency, firstToken, firstByte, endOfTurn, transcription, lookupWait prometheus.Histogram
-	ended, skipped, errors                                               *prometheus.CounterVec
+	ended, skipped, errors, tools                                        *prometheus.CounterVec
 }
 
 func newMetrics(node string, source Source, checks *checks) *metrics {
@@ -54,10 +54,11 @@ func newMetrics(node string, source Source, checks *checks) *metrics {
 		lookupWait:    seconds("lk_agents_turn_lookup_wait_seconds", "From the end of the turn to the last lookup in or cancelled.", lookups),
 		ended:         counters("headstart_calls_ended_total", "Calls that ended, by reason.", "reason", reasons),
 		skipped:       counters("headstart_lookups_skipped_total", "Lookups that a turn went on without, by kind.", "kind", []string{"search", "recall"}),
+		tools:         counters("headstart_tool_calls_total", "Calls of apps' tools, by what came back.", "result", []string{"output", "error"}),
 		errors:        counters("headstart_errors_total", "Failures in the logs of calls, by code.", "code", codes),
 	}
 	m.registry.MustRegister(
-		m.latency, m.firstToken, m.firstByte, m.endOfTurn, m.transcription, m.lookupWait, m.ended, m.skipped, m.errors,
+		m.latency, m.firstToken, m.firstByte, m.endOfTurn, m.transcription, m.lookupWait, m.ended, m.skipped, m.errors, m.tools,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	m.registry.MustRegister(states(node, source)...)
@@ -74,6 +75,7 @@ func states(node string, source Source) []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("lk_agents_active_job_count", "Calls that are taken and not over.", labels, func() float64 { return float64(source.Status().Calls) }),
 		gauge("lk_agents_worker_load", "Load as LiveKit is told, from 0 to below 1.", labels, func() float64 { return source.Status().Load }),
+		gauge("headstart_agents_held", "Agents that an app holds by its socket.", nil, func() float64 { return float64(source.Status().Held) }),
 		gauge("headstart_registered", "Whether LiveKit can offer calls.", nil, func() float64 { return one(source.Status().Registered) }),
 		gauge("headstart_log_spooled_entries", "Log entries that wait for the store.", nil, func() float64 { return float64(source.Status().Spooled) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -91,6 +93,12 @@ func (m *metrics) observe(ev turn.Event) {
 		m.turn(ev)
 	case turn.CallEnded:
 		m.ended.WithLabelValues(oneOf(reasons, ev.Reason)).Inc()
+	case turn.ToolResulted:
+		if ev.Error != "" {
+			m.tools.WithLabelValues("error").Inc()
+		} else {
+			m.tools.WithLabelValues("output").Inc()
+		}
 	case turn.Failure:
 		m.errors.WithLabelValues(oneOf(codes, ev.Code)).Inc()
 		if kind, ok := skipped[ev.Code]; ok {

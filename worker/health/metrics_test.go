@@ -39,6 +39,8 @@ var script = []turn.Event{
 	turn.Failure{Code: turn.CodeSearchSkipped, Message: "palabras secretas", Recoverable: true},
 	turn.MetricsTurn{EndpointingMS: -1, FirstAudioMS: 12000}, // no model was asked, no voice either
 	turn.Failure{Code: turn.CodeSearchDegraded, Message: "embedder late", Recoverable: true},
+	turn.ToolResulted{Name: "secreto", Output: "palabras secretas"},
+	turn.ToolResulted{Name: "secreto", Error: "palabras secretas"},
 	turn.CallEnded{Reason: "caller_hung_up", EndedBy: "caller"},
 	turn.Failure{Code: turn.CodeRecallSkipped, Recoverable: true},
 	turn.Failure{Code: "secreto"},
@@ -49,7 +51,7 @@ var script = []turn.Event{
 func TestFiguresOfAScript(t *testing.T) {
 	t.Parallel()
 	s := health.Unbound(t, health.Config{Node: "pod-1", Checks: []health.Check{{Name: "spool", Fatal: true}, {Name: "store"}}},
-		still{Registered: true, Calls: 3, Load: 0.25, Spooled: 17, Abandoned: 1}, zap.NewNop())
+		still{Registered: true, Calls: 3, Load: 0.25, Held: 2, Spooled: 17, Abandoned: 1}, zap.NewNop())
 	for _, ev := range script {
 		s.Observe(ev)
 	}
