@@ -22,8 +22,10 @@ type Config struct {
 	// Org and Bases are what the agent's searches read. Without bases no search runs.
 	Org   string
 	Bases []retrieval.Attachment
-	// Written tells that the caller reads the answers: a conversation in writing, whose
-	// lookups may take longer. A message typed in a spoken call is none.
+	// Written tells that the caller reads the answers: a conversation in writing. What
+	// is typed in it may take longer to look up, be judged by a reranker and be said in
+	// other words; it ends when the caller has long written nothing, and has no ceiling.
+	// A message typed in a spoken call is none, nor is what is said in this one.
 	Written bool
 	// Contact is who is on the line, for the log of recalls; nil when nobody is known.
 	Contact *memory.Contact
@@ -64,7 +66,8 @@ type Greeting struct {
 type Timing struct {
 	MinEndpointing  time.Duration // 300 ms after the end of speech, when the words are final
 	MaxEndpointing  time.Duration // 2.5 s, when a final is still owed
-	LookupBudget    time.Duration // 250 ms from commit, 3 s in writing, search and recall together
+	LookupBudget    time.Duration // 250 ms from commit, search and recall together
+	WrittenBudget   time.Duration // 3 s, for what is typed in a written conversation
 	MinInterruption time.Duration // 500 ms of speech over the agent stop it
 	// MinInterruptionWords is how many words, besides, the caller must say. Default 0.
 	MinInterruptionWords int
@@ -72,11 +75,9 @@ type Timing struct {
 	Patience             time.Duration // 5 s without a sound of the answer, then a fallback is heard
 	Keys                 time.Duration // 4 s after a key of the telephone, the digits are a turn
 	Away                 time.Duration // 15 s with both sides silent
-	MaxDuration          time.Duration // 600 s, the call's ceiling
+	MaxDuration          time.Duration // 600 s, the ceiling of a spoken call
+	Idle                 time.Duration // 600 s without a turn of the caller end a written one
 }
-
-// writtenBudget is what a caller who reads is kept waiting for a lookup.
-const writtenBudget = 3 * time.Second
 
 // lookupGrace is how long after the budget a searcher that was cancelled may
 // take to hand in what it has, before the turn goes on without it.
@@ -90,12 +91,14 @@ func (t Timing) withDefaults() Timing {
 		{&t.MinEndpointing, 300 * time.Millisecond},
 		{&t.MaxEndpointing, 2500 * time.Millisecond},
 		{&t.LookupBudget, 250 * time.Millisecond},
+		{&t.WrittenBudget, 3 * time.Second},
 		{&t.MinInterruption, 500 * time.Millisecond},
 		{&t.FalseInterruption, 2 * time.Second},
 		{&t.Patience, 5 * time.Second},
 		{&t.Keys, 4 * time.Second},
 		{&t.Away, 15 * time.Second},
 		{&t.MaxDuration, 600 * time.Second},
+		{&t.Idle, 600 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -114,8 +117,8 @@ func (c Config) Validate() error {
 	if t.MinEndpointing < 0 || t.MaxEndpointing < t.MinEndpointing {
 		complaints = append(complaints, fmt.Errorf("endpointing: the minimum %v must not be above the maximum %v", t.MinEndpointing, t.MaxEndpointing))
 	}
-	if t.LookupBudget < 0 {
-		complaints = append(complaints, fmt.Errorf("lookup budget: %v is negative", t.LookupBudget))
+	if t.LookupBudget < 0 || t.WrittenBudget < 0 {
+		complaints = append(complaints, fmt.Errorf("lookup budget: %v spoken, %v written: none may be negative", t.LookupBudget, t.WrittenBudget))
 	}
 	if t.MinInterruptionWords < 0 {
 		complaints = append(complaints, fmt.Errorf("min interruption words: %d is negative", t.MinInterruptionWords))

@@ -282,7 +282,7 @@ func (c *Conversation) warm(ctx context.Context) {
 func (c *Conversation) lookUp(ctx context.Context, l look) {
 	var out findings
 	if l.kind == search {
-		out.docs, out.err = c.ports.Searcher.Search(ctx, retrieval.Query{Org: c.cfg.Org, Text: l.query, Bases: c.cfg.Bases, Before: l.before, Written: c.cfg.Written})
+		out.docs, out.err = c.ports.Searcher.Search(ctx, retrieval.Query{Org: c.cfg.Org, Text: l.query, Bases: c.cfg.Bases, Before: l.before, Written: l.written})
 	} else {
 		out.facts, out.err = c.ports.Recaller.Recall(ctx, l.query)
 	}

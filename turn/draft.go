@@ -68,7 +68,7 @@ func (s *state) beginDraft() {
 	}
 	if s.analyser.Worth(text) {
 		for k := range kinds {
-			s.lookUp(k, t.lookups, text)
+			s.lookUp(k, t.lookups, text, false)
 		}
 	}
 	if !t.lookups.settled() {

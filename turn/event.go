@@ -137,6 +137,8 @@ type (
 		query string
 		// before are the caller's last turns, oldest first, without the one in hand.
 		before []string
+		// written tells that the answer is waited for by somebody who reads.
+		written bool
 	}
 	// drop cancels a lookup.
 	drop struct {

@@ -75,7 +75,7 @@ func (s *state) lookEarly(t *callerTurn) {
 		return
 	}
 	for k := range kinds {
-		s.lookUp(k, t.lookups, text)
+		s.lookUp(k, t.lookups, text, false)
 	}
 }
 
@@ -86,12 +86,12 @@ func (s *state) lookAtCommit(d *debt) {
 		return
 	}
 	for k := range kinds {
-		s.lookUp(k, d.lookups, d.text)
+		s.lookUp(k, d.lookups, d.text, s.written(d))
 	}
 }
 
 // lookUp makes sure that a lookup for these words is there, running or back.
-func (s *state) lookUp(k kind, have lookups, text string) {
+func (s *state) lookUp(k kind, have lookups, text string, written bool) {
 	if !s.active(k) {
 		return
 	}
@@ -106,7 +106,18 @@ func (s *state) lookUp(k kind, have lookups, text string) {
 	}
 	s.made.lookups++
 	have[k] = &lookup{id: s.made.lookups, query: text, words: words, began: s.now, running: true}
-	s.do(look{have[k].id, k, text, s.before()})
+	s.do(look{have[k].id, k, text, s.before(), written})
+}
+
+// written tells of a turn that was typed in a written conversation.
+func (s *state) written(d *debt) bool { return s.cfg.Written && d.medium == mediumText }
+
+// budget is what a turn may wait for its lookups.
+func (s *state) budget(d *debt) time.Duration {
+	if s.written(d) {
+		return s.cfg.Timing.WrittenBudget
+	}
+	return s.cfg.Timing.LookupBudget
 }
 
 func (s *state) onFound(f found) {
@@ -139,7 +150,7 @@ func (s *state) budgetAt() time.Duration {
 	if s.owed == nil || s.owed.lookups.settled() {
 		return never
 	}
-	spent := s.owed.committed + s.cfg.Timing.LookupBudget
+	spent := s.owed.committed + s.budget(s.owed)
 	if s.owed.cancelled {
 		return spent + lookupGrace
 	}

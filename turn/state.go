@@ -46,6 +46,7 @@ type state struct {
 	left     bool
 
 	history []llm.Message // append-only: what was said and heard
+	saidAt  time.Duration // when the caller's last turn was committed
 	said    []utterance   // the caller's last committed turns, oldest first: what a question may lean on
 
 	userState, agentState string
@@ -157,9 +158,6 @@ type reply struct {
 }
 
 func newState(cfg Config, analyser Analyser, recalls bool) *state {
-	if cfg.Written && cfg.Timing.LookupBudget == 0 {
-		cfg.Timing.LookupBudget = writtenBudget
-	}
 	cfg.Timing = cfg.Timing.withDefaults()
 	return &state{cfg: cfg, analyser: analyser, recalls: recalls, quietSince: never}
 }

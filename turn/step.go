@@ -338,6 +338,9 @@ func (s *state) ceilingAt() time.Duration {
 	if s.closing != nil || s.farewell != nil {
 		return never
 	}
+	if s.cfg.Written {
+		return s.saidAt + s.cfg.Timing.Idle
+	}
 	return s.cfg.Timing.MaxDuration
 }
 

@@ -309,7 +309,8 @@ func (c *call) talk(ctx context.Context) error {
 	c.book.Append(started)
 	cfg := c.served.Agent.conversation()
 	cfg.Org, cfg.Contact, cfg.Clips = c.worker.cfg.Org, started.Contact, c.served.Clips
-	cfg.LateLookups, cfg.Timing.LookupBudget = c.served.LateLookups, c.served.LookupBudget
+	cfg.LateLookups, cfg.Written = c.served.LateLookups, written(*c.caller)
+	cfg.Timing.LookupBudget, cfg.Timing.WrittenBudget = c.served.LookupBudget, c.served.WrittenBudget
 	ports := turn.Ports{
 		Detector: c.served.Detector(), Recogniser: c.served.Recogniser, Model: c.served.Model, Voice: c.served.Voice,
 		Mouth: c.room, Searcher: c.served.Searcher, Analyser: c.served.Analyser, Log: c.book,
@@ -373,6 +374,9 @@ func (c *call) started() turn.CallStarted {
 		return ev
 	}
 	ev.Participant = c.caller.Identity
+	if written(*c.caller) {
+		ev.Medium = "text"
+	}
 	ev.Contact = contactOf(c.metadata, *c.caller, c.worker.cfg.Region)
 	if c.caller.Kind == "SIP" {
 		ev.Channel = "phone"

@@ -13,6 +13,13 @@ import (
 // is believed only when the participant cannot write attributes itself.
 const attrContact = "headstart.contact"
 
+// attrMedium is the participant attribute by which whoever makes a caller's token
+// says that they write and read: "text". It proves nothing, and need not.
+const attrMedium = "headstart.medium"
+
+// written tells whether a caller has a conversation in writing.
+func written(c room.Caller) bool { return c.Kind == "STANDARD" && c.Attributes[attrMedium] == "text" }
+
 // jobMetadata is what a dispatch may tell about its call, as JSON. Anything
 // else in it is the app's own business.
 type jobMetadata struct {

@@ -148,8 +148,9 @@ type Served struct {
 	Names     turn.Providers // for the log
 	// LateLookups starts the lookups at the end of the turn, for comparison.
 	LateLookups bool
-	// LookupBudget is the spoken budget; 0 is 250 ms.
-	LookupBudget time.Duration
+	// LookupBudget and WrittenBudget are what a spoken turn waits for its lookups, and
+	// one that is typed in a written conversation; 0 is 250 ms, and 3 s.
+	LookupBudget, WrittenBudget time.Duration
 }
 
 // Worker takes calls. It is dispatch's Host.

@@ -61,7 +61,7 @@ func (k *kit) close() error {
 
 // serve makes all that an agent needs, and synthesises its phrases.
 func (k *kit) serve(ctx context.Context, a worker.Agent) (worker.Served, error) {
-	s := worker.Served{Agent: a, LateLookups: !k.early, LookupBudget: k.settings.lookupBudget, Analyser: analyse.New(a.Language)}
+	s := worker.Served{Agent: a, LateLookups: !k.early, LookupBudget: k.settings.lookupBudget, WrittenBudget: k.settings.writtenBudget, Analyser: analyse.New(a.Language)}
 	var err [5]error
 	s.Recogniser, s.Names.STT, err[0] = k.recogniser(a)
 	s.Model, s.Names.LLM, err[1] = k.model(a)

@@ -36,6 +36,7 @@ type settings struct {
 	apiAddr                string  // of /v1; "" and "off" are nowhere
 	drain                  time.Duration
 	lookupBudget           time.Duration
+	writtenBudget          time.Duration
 	rememberBudget         time.Duration // 0 is the worker's own
 	proposer               memory.Model  // of the demo: asked instead of the agents' models
 
@@ -47,6 +48,7 @@ type settings struct {
 // settingsFromEnv reads every variable that a worker knows.
 func settingsFromEnv() (settings, error) {
 	budget, err := milliseconds("HEADSTART_VOICE_LOOKUP_BUDGET_MS")
+	written, writtenErr := milliseconds("HEADSTART_TEXT_LOOKUP_BUDGET_MS")
 	remember, rememberErr := seconds("HEADSTART_REMEMBER_BUDGET_S")
 	cpus, cpusErr := processors()
 	maxChunks, chunksErr := countOf("HEADSTART_INDEX_MAX_CHUNKS")
@@ -56,11 +58,11 @@ func settingsFromEnv() (settings, error) {
 		data:      envOr("HEADSTART_DATA", ".headstart"),
 		models:    envOr("HEADSTART_MODELS", defaultModels()),
 		region:    os.Getenv("HEADSTART_REGION"),
-		drain:     time.Hour, lookupBudget: budget, rememberBudget: remember, cpus: cpus, maxChunks: maxChunks,
+		drain:     time.Hour, lookupBudget: budget, writtenBudget: written, rememberBudget: remember, cpus: cpus, maxChunks: maxChunks,
 		deepgramKey: os.Getenv("DEEPGRAM_API_KEY"), openaiKey: os.Getenv("OPENAI_API_KEY"), voyageKey: os.Getenv("VOYAGE_API_KEY"),
 		cohereKey: os.Getenv("COHERE_API_KEY"), jinaKey: os.Getenv("JINA_API_KEY"),
 		operatorKey: os.Getenv("HEADSTART_API_KEY"),
-	}, errors.Join(err, rememberErr, cpusErr, chunksErr)
+	}, errors.Join(err, writtenErr, rememberErr, cpusErr, chunksErr)
 }
 
 // countOf reads a number above 0; 0 where there is none.
@@ -158,7 +160,7 @@ func (s settings) fields() []zap.Field {
 		zap.Strings("agents", s.agents), zap.Strings("bases", s.bases), zap.String("data", s.data), zap.String("erasures", erasuresOr(s.erasures, s.data)), zap.String("database", maskURL(s.database)), zap.String("models", s.models),
 		zap.String("region", s.region), zap.Int("max_calls", s.maxCalls), zap.Int("index_max_chunks", s.maxChunks),
 		zap.Float64("load_threshold", s.loadThreshold), zap.String("health_addr", s.healthAddr), zap.String("api_addr", s.apiAddr), zap.Duration("drain_timeout", s.drain),
-		zap.Duration("lookup_budget", s.lookupBudget), zap.Duration("remember_budget", s.rememberBudget),
+		zap.Duration("lookup_budget", s.lookupBudget), zap.Duration("written_lookup_budget", s.writtenBudget), zap.Duration("remember_budget", s.rememberBudget),
 		zap.String("deepgram_api_key", mask(s.deepgramKey)), zap.String("openai_api_key", mask(s.openaiKey)),
 		zap.String("voyage_api_key", mask(s.voyageKey)), zap.String("cohere_api_key", mask(s.cohereKey)), zap.String("jina_api_key", mask(s.jinaKey)),
 		zap.String("api_key", mask(s.operatorKey)),

@@ -210,7 +210,9 @@ func TestATypedVisitInARealRoom(t *testing.T) {
 		close(heard)
 	}()
 	agent := answerCall(t, server, t.Name())
-	next[room.CallerJoined](t, agent)
+	if joined := next[room.CallerJoined](t, agent); joined.Caller.Attributes["headstart.medium"] != "text" {
+		t.Fatalf("who types came as %+v", joined.Caller)
+	}
 	first := <-heard // before the agent says what it does: the two may cross
 	if err := errors.Join(agent.SetState(ctx, "listening"), visitor.Type(ctx, "¿A qué hora abren?")); err != nil {
 		t.Fatal(err)

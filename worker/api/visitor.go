@@ -76,7 +76,9 @@ func (d door) Token(room string) (token, identity string, err error) {
 }
 
 func (d door) Dial(ctx context.Context, room string) (Visitor, error) {
-	c, err := caller.Dial(ctx, d.caller(room))
+	cfg := d.caller(room)
+	cfg.Written = true
+	c, err := caller.Dial(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,8 @@ type Config struct {
 	Metadata   string // the participant's own
 	// CanUpdateMetadata lets the caller write their own metadata and attributes.
 	CanUpdateMetadata bool
+	// Written says that the caller types and reads, and neither speaks nor listens.
+	Written bool
 	// Announce says that a recording of what was said before will be sent: see Recorded.
 	Announce bool
 	// AgentName asks for this agent as the room is made; JobMetadata is what its
@@ -197,6 +199,9 @@ func (c Config) kind() livekit.ParticipantInfo_Kind {
 // attributes are those that LiveKit's SIP service sets on a call that was answered.
 func (c Config) attributes() map[string]string {
 	attributes := map[string]string{}
+	if c.Written {
+		attributes["headstart.medium"] = "text"
+	}
 	if c.Kind == Phone {
 		attributes["sip.callID"] = guid.New("SCL_")
 		attributes["sip.callStatus"] = "active"
