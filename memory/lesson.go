@@ -36,6 +36,7 @@ type Lesson struct {
 type Learned struct {
 	Writing Writing   // perhaps without changes
 	Refused []Refusal // what the model proposed and was not kept, in its order
+	Use     *Use      // what the model cost, also where nothing was learned; nil when none was asked
 }
 
 // Empty tells whether there is nothing to ask a model: nobody said anything, the
@@ -60,23 +61,25 @@ const leftForWriting = 500 * time.Millisecond
 // An empty lesson asks nobody and has an empty writing. When the embedder fails, or
 // has no answer half a second before ctx ends, the facts are kept without vectors:
 // their words find them. It fails as the model does, with ErrAnswer, or with the
-// cause of ctx; then nothing was learned.
+// cause of ctx; then nothing was learned, and Use alone is told.
 func Learn(ctx context.Context, l Lesson, m Model, e retrieval.Embedder) (Learned, error) {
 	if l.Empty() {
 		return Learned{Writing: l.writing(nil)}, nil
 	}
 	answer, err := m.Extract(ctx, l.Request())
+	spent := Learned{Use: answer.Use}
 	if err != nil {
-		return Learned{}, fmt.Errorf("ask what the call taught: %w", err)
+		return spent, fmt.Errorf("ask what the call taught: %w", err)
 	}
-	proposals, err := ParseAnswer(answer)
+	proposals, err := ParseAnswer(answer.Text)
 	if err != nil {
-		return Learned{}, err
+		return spent, err
 	}
 	learned := l.Admit(proposals)
+	learned.Use = answer.Use
 	embedWithin(ctx, e, learned.Writing.Changes)
 	if ctx.Err() != nil {
-		return Learned{}, fmt.Errorf("embed what the call taught: %w", context.Cause(ctx))
+		return spent, fmt.Errorf("embed what the call taught: %w", context.Cause(ctx))
 	}
 	return learned, nil
 }

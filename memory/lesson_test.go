@@ -62,9 +62,9 @@ type scripted struct {
 	asked  []memory.Request
 }
 
-func (s *scripted) Extract(_ context.Context, r memory.Request) (string, error) {
+func (s *scripted) Extract(_ context.Context, r memory.Request) (memory.Answer, error) {
 	s.asked = append(s.asked, r)
-	return s.answer, s.err
+	return memory.Answer{Text: s.answer, Use: &memory.Use{Model: "scripted", PromptTokens: len(s.asked)}}, s.err
 }
 
 // The rules are the system's words; whatever was said on the call travels in one
@@ -151,11 +151,15 @@ func TestLearnFailsAsTheModelDoes(t *testing.T) {
 	t.Parallel()
 	l := lesson("soy alérgica a la penicilina")
 	broken := errors.New("503")
-	if _, err := memory.Learn(t.Context(), l, &scripted{err: broken}, nil); !errors.Is(err, broken) {
-		t.Fatalf("error %v", err)
-	}
-	if _, err := memory.Learn(t.Context(), l, &scripted{answer: "sorry"}, nil); !errors.Is(err, memory.ErrAnswer) {
-		t.Fatalf("error %v", err)
+	cost := memory.Learned{Use: &memory.Use{Model: "scripted", PromptTokens: 1}} // and that alone
+	for _, c := range []struct {
+		model *scripted
+		want  error
+	}{{&scripted{err: broken}, broken}, {&scripted{answer: "sorry"}, memory.ErrAnswer}} {
+		learned, err := memory.Learn(t.Context(), l, c.model, nil)
+		if diff := cmp.Diff(cost, learned); diff != "" || !errors.Is(err, c.want) {
+			t.Fatalf("error %v, want %v; (-want +got):\n%s", err, c.want, diff)
+		}
 	}
 }
 
@@ -168,7 +172,7 @@ func TestNothingToAsk(t *testing.T) {
 	for _, l := range []memory.Lesson{silent, mute, agent} {
 		m := new(scripted)
 		learned, err := memory.Learn(t.Context(), l, m, nil)
-		if err != nil || len(m.asked) > 0 || learned.Writing.Call != "c1" || len(learned.Writing.Changes) > 0 {
+		if err != nil || len(m.asked) > 0 || learned.Use != nil || learned.Writing.Call != "c1" || len(learned.Writing.Changes) > 0 {
 			t.Errorf("%+v, %v after %d questions", learned, err, len(m.asked))
 		}
 	}

@@ -4,15 +4,34 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 )
 
 // Model answers an Extraction: the agent's own language model, or a script. It
 // asks at temperature 0 and for JSON of the schema where its wire has such a
 // thing; the answer is read strictly all the same.
 type Model interface {
-	// Extract returns the text of the model's answer. It returns when ctx ends, with
-	// its cause.
-	Extract(ctx context.Context, r Request) (answer string, err error)
+	// Extract returns the model's answer. It returns when ctx ends, with its cause.
+	// What was asked has its cost whether or not it fails.
+	Extract(ctx context.Context, r Request) (Answer, error)
+}
+
+// Answer is what a model said, and what that cost.
+type Answer struct {
+	Text string
+	Use  *Use // nil where nobody was asked who counts
+}
+
+// Use is what one answer of a model cost.
+type Use struct {
+	Model              string // as its provider names it; empty when it did not say
+	PromptTokens       int
+	PromptCachedTokens int // of those, as the provider counts them
+	CompletionTokens   int
+	Estimated          bool          // counted by us: the provider did not say
+	FirstToken         time.Duration // 0 when none came
+	Took               time.Duration
+	Cancelled          bool // nobody waited for its end
 }
 
 // Request is what a model is asked: the rules as the system's words, and the call

@@ -184,15 +184,18 @@ type MetricsTurn struct {
 
 // MetricsLLM is what one request to the model cost.
 type MetricsLLM struct {
-	SpeechID           SpeechID `json:"speech_id"`
-	Model              string   `json:"model,omitempty"`
-	PromptTokens       int      `json:"prompt_tokens"`
-	PromptCachedTokens int      `json:"prompt_cached_tokens"`
-	CompletionTokens   int      `json:"completion_tokens"`
-	Estimated          bool     `json:"estimated"` // counted by us: a cancelled stream tells no usage
-	TTFTMS             float64  `json:"ttft_ms"`
-	DurationMS         float64  `json:"duration_ms"`
-	Cancelled          bool     `json:"cancelled"`
+	SpeechID SpeechID `json:"speech_id,omitempty"` // none for what no turn asked
+	// Purpose is "remember" for the request, made after the hang-up, what the call
+	// taught; empty for an answer of the conversation.
+	Purpose            string  `json:"purpose,omitempty"`
+	Model              string  `json:"model,omitempty"`
+	PromptTokens       int     `json:"prompt_tokens"`
+	PromptCachedTokens int     `json:"prompt_cached_tokens"`
+	CompletionTokens   int     `json:"completion_tokens"`
+	Estimated          bool    `json:"estimated"` // counted by us: a cancelled stream tells no usage
+	TTFTMS             float64 `json:"ttft_ms"`
+	DurationMS         float64 `json:"duration_ms"`
+	Cancelled          bool    `json:"cancelled"`
 }
 
 // ToolCalled is a tool that the model called in a committed turn.

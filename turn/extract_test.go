@@ -48,10 +48,12 @@ func TestExtractorAsksSteadilyForJSON(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer m.Close()
-				got, err := turn.Extractor{Model: m}.Extract(t.Context(), asksFor)
+				answer, err := turn.Extractor{Model: m}.Extract(t.Context(), asksFor)
+				got := answer.Text
 				if got != c.want && c.err == nil || (err == nil) != (c.err == nil) || c.err != errAny && !errors.Is(err, c.err) {
 					t.Fatalf("%q, %v; want %q, %v", got, err, c.want, c.err)
 				}
+				checkUse(t, answer.Use, err)
 				bodies := fake.Bodies()
 				if len(bodies) != c.requests {
 					t.Fatalf("%d requests, want %d", len(bodies), c.requests)
@@ -59,6 +61,20 @@ func TestExtractorAsksSteadilyForJSON(t *testing.T) {
 				checkAsked(t, bodies[len(bodies)-1], c.plain)
 			})
 		})
+	}
+}
+
+// checkUse holds what was counted to what the server billed: nothing for what it
+// refused, and what was cut off is estimated.
+func checkUse(t *testing.T, u *memory.Use, err error) {
+	t.Helper()
+	switch {
+	case u == nil || u.PromptTokens == 0 || u.Cancelled:
+		t.Fatalf("use %+v", u)
+	case err == nil && (u.Estimated || u.Model != "fake-1" || u.CompletionTokens == 0 || u.FirstToken == 0 || u.Took < u.FirstToken):
+		t.Fatalf("use of an answer %+v", u)
+	case err != nil && !u.Estimated:
+		t.Fatalf("use without an answer %+v", u)
 	}
 }
 
@@ -98,8 +114,13 @@ func TestExtractorEndsWithItsContext(t *testing.T) {
 		began, spent := time.Now(), errors.New("budget spent")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Second, spent)
 		defer cancel()
-		if _, err := (turn.Extractor{Model: m}).Extract(ctx, asksFor); !errors.Is(err, spent) || time.Since(began) != 3*time.Second {
+		answer, err := turn.Extractor{Model: m}.Extract(ctx, asksFor)
+		if !errors.Is(err, spent) || time.Since(began) != 3*time.Second {
 			t.Fatalf("after %v: %v", time.Since(began), err)
+		}
+		want := &memory.Use{PromptTokens: 5, Estimated: true, Took: 3 * time.Second, Cancelled: true}
+		if diff := cmp.Diff(want, answer.Use); diff != "" {
+			t.Fatalf("use (-want +got):\n%s", diff)
 		}
 	})
 }

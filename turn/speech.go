@@ -145,10 +145,7 @@ func (sp *speech) ask(ctx context.Context, split *tts.Clauses) (*modelUse, error
 	}
 	use.took, use.result = time.Since(began), result
 	use.cancelled = ctx.Err() != nil
-	if use.result.Usage == (llm.Usage{}) {
-		use.estimated = true
-		use.result.Usage = estimate(sp.job.request, said)
-	}
+	use.count(sp.job.request, said)
 	if err != nil {
 		return use, fmt.Errorf("ask model: %w", err)
 	}
@@ -237,6 +234,13 @@ func mayRetry(ctx context.Context, err error) bool {
 	}
 	var r interface{ Retryable() bool }
 	return errors.As(err, &r) && r.Retryable()
+}
+
+// count estimates the tokens of an answer that told none.
+func (u *modelUse) count(req llm.Request, said int) {
+	if u.result.Usage == (llm.Usage{}) {
+		u.estimated, u.result.Usage = true, estimate(req, said)
+	}
 }
 
 // estimate counts tokens for a stream that told no usage: four bytes a token.

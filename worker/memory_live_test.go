@@ -22,7 +22,7 @@ import (
 // and in the name of somebody else.
 type parrot struct{}
 
-func (parrot) Extract(_ context.Context, r memory.Request) (string, error) {
+func (parrot) Extract(_ context.Context, r memory.Request) (memory.Answer, error) {
 	var asked struct {
 		Turns []struct {
 			Turn      int
@@ -30,7 +30,7 @@ func (parrot) Extract(_ context.Context, r memory.Request) (string, error) {
 		}
 	}
 	if err := json.Unmarshal([]byte(r.User), &asked); err != nil {
-		return "", err
+		return memory.Answer{}, err
 	}
 	var list []string
 	for _, t := range asked.Turns {
@@ -38,7 +38,7 @@ func (parrot) Extract(_ context.Context, r memory.Request) (string, error) {
 			list = append(list, fmt.Sprintf(`{"op":"add","contact":"user1","text":%q,"category":"alergias","turn":%d}`, t.Text, t.Turn))
 		}
 	}
-	return `{"contact":"+49301234567","operations":[` + strings.Join(list, ",") + `]}`, nil
+	return memory.Answer{Text: `{"contact":"+49301234567","operations":[` + strings.Join(list, ",") + `]}`}, nil
 }
 
 // meddler is a model that asks for another contact's memory, and keeps what it

@@ -43,6 +43,9 @@ func (w *Worker) rememberCall(ctx context.Context, served Served, call string, l
 	ctx, cancel := context.WithTimeoutCause(ctx, w.cfg.RememberBudget, fmt.Errorf("not remembered within %v", w.cfg.RememberBudget))
 	defer cancel()
 	learned, err := w.learnWithin(ctx, served, call)
+	if learned.Use != nil {
+		log.Append(turn.MetricsOf(*learned.Use))
+	}
 	if errors.Is(err, errNothingToLearn) {
 		return nil
 	}
@@ -97,6 +100,7 @@ func (w *Worker) learnWithin(ctx context.Context, served Served, call string) (m
 		if o.err == nil {
 			return o.learned, nil
 		}
+		return memory.Learned{Use: o.learned.Use}, context.Cause(ctx)
 	case <-time.After(leaveBehind):
 		w.abandoned.Add(1)
 	}
@@ -121,7 +125,7 @@ func (w *Worker) learn(ctx context.Context, served Served, call string) (memory.
 	}
 	learned, err := served.Learner.Learn(ctx, lesson)
 	if err != nil {
-		return memory.Learned{}, fmt.Errorf("learn from the call: %w", err)
+		return memory.Learned{Use: learned.Use}, fmt.Errorf("learn from the call: %w", err)
 	}
 	return learned, nil
 }

@@ -207,8 +207,12 @@ func (r *rememberings) once(o operator, id string) {
 	for _, e := range log.Entries {
 		end = append(end, e.Type)
 	}
-	if got := strings.Join(end[len(end)-3:], " "); got != "call.ended memory.ops call.summary" {
+	if got := strings.Join(end[len(end)-4:], " "); got != "call.ended metrics.llm memory.ops call.summary" {
 		r.t.Fatalf("%s ends with %s", id, got)
+	}
+	var cost turn.MetricsLLM
+	if err := json.Unmarshal(log.Entries[len(end)-3].Data, &cost); err != nil || cost.Purpose != turn.OpRemember || cost.Model == "" || cost.PromptTokens == 0 || cost.Estimated {
+		r.t.Fatalf("%+v, %v", cost, err)
 	}
 	var ops turn.MemoryOps
 	if err := json.Unmarshal(log.Entries[len(end)-2].Data, &ops); err != nil || ops.Contact != "+34600123456" || ops.Op != "remember" || len(ops.Facts) != 1 {

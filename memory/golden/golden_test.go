@@ -155,7 +155,9 @@ type model struct {
 	err    error
 }
 
-func (m model) Extract(context.Context, memory.Request) (string, error) { return m.answer, m.err }
+func (m model) Extract(context.Context, memory.Request) (memory.Answer, error) {
+	return memory.Answer{Text: m.answer}, m.err
+}
 
 func TestTeachingWithAModel(t *testing.T) {
 	t.Parallel()

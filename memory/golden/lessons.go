@@ -145,4 +145,6 @@ func (t Teacher) lesson(l Lesson) memory.Lesson {
 type script string
 
 // Extract implements memory.Model.
-func (s script) Extract(context.Context, memory.Request) (string, error) { return string(s), nil }
+func (s script) Extract(context.Context, memory.Request) (memory.Answer, error) {
+	return memory.Answer{Text: string(s)}, nil
+}

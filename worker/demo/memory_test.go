@@ -77,7 +77,7 @@ func TestTheDemosProposalsAreJudged(t *testing.T) {
 		t.Fatalf("kept %+v", c)
 	}
 	answer, err := p.Extract(t.Context(), memory.Request{User: `{"turns":[{"turn":1,"who":"caller","text":"adiós"}]}`})
-	if err != nil || !json.Valid([]byte(answer)) || answer != `{"operations":[]}` {
-		t.Fatalf("of a call that teaches nothing: %s, %v", answer, err)
+	if err != nil || !json.Valid([]byte(answer.Text)) || answer.Text != `{"operations":[]}` {
+		t.Fatalf("of a call that teaches nothing: %s, %v", answer.Text, err)
 	}
 }

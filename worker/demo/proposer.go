@@ -49,7 +49,7 @@ type operation struct {
 }
 
 // Extract implements memory.Model.
-func (p *Proposer) Extract(_ context.Context, r memory.Request) (string, error) {
+func (p *Proposer) Extract(_ context.Context, r memory.Request) (memory.Answer, error) {
 	var asked struct {
 		Turns []struct {
 			Turn int    `json:"turn"`
@@ -58,7 +58,7 @@ func (p *Proposer) Extract(_ context.Context, r memory.Request) (string, error) 
 		} `json:"turns"`
 	}
 	if err := json.Unmarshal([]byte(r.User), &asked); err != nil {
-		return "", fmt.Errorf("read what is asked: %w", err)
+		return memory.Answer{}, fmt.Errorf("read what is asked: %w", err)
 	}
 	operations := []operation{}
 	for _, turn := range asked.Turns {
@@ -70,7 +70,7 @@ func (p *Proposer) Extract(_ context.Context, r memory.Request) (string, error) 
 	}
 	answer, err := json.Marshal(map[string]any{"operations": operations})
 	if err != nil {
-		return "", fmt.Errorf("write what is proposed: %w", err)
+		return memory.Answer{}, fmt.Errorf("write what is proposed: %w", err)
 	}
-	return string(answer), nil
+	return memory.Answer{Text: string(answer)}, nil
 }
