@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"headstart/retrieval/analyse"
 )
 
 const (
@@ -32,6 +34,25 @@ func questions(q Query, segments []*Segment) (all []*asked, lead *asked) {
 	times := timesOver(content, contentOf(before, segments))
 	lead = &asked{text: before + strings.Repeat("\n"+q.Text, times), segments: segments}
 	return []*asked{plain, together}, lead
+}
+
+// Together is what a search of one base asks, for who asks a base by other means: the
+// texts that are embedded, the plain question first and alone where it leans on no
+// turn before it; and lead, whose words are asked. Of the vectors what counts is
+// Between.
+func Together(q Query, language *analyse.Analyser) (texts []string, lead string) {
+	all, one := questions(q, []*Segment{{analyser: language}})
+	for _, a := range all {
+		texts = append(texts, a.text)
+	}
+	return texts, one.text
+}
+
+// Between is the unit vector that lies between unit vectors of one length; zeros
+// where they cancel out.
+func Between(vectors [][]float32) []float32 {
+	unit, _ := sum(vectors)
+	return unit
 }
 
 // leansOn are the turns that a question leans on, none for one that says all itself.

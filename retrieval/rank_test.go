@@ -57,9 +57,16 @@ func TestRankIsTheSearch(t *testing.T) {
 		asks, e := randomWords(r, 5), c.embedder(randomVector(r))
 		var lib retrieval.Library
 		putChunks(t, &lib, "b", c.chunks, e)
-		res, err := retrieval.NewSearcher(&lib, e).Search(t.Context(), ask(asks, retrieval.Attachment{Base: "b", K: 100}))
+		q := ask(asks, retrieval.Attachment{Base: "b", K: 100})
+		q.Ranks = seed%2 == 0
+		res, err := retrieval.NewSearcher(&lib, e).Search(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for i, p := range res.Passages {
+			if place := p.Hits[0].Fused; q.Ranks && place != i+1 || !q.Ranks && place != 0 {
+				t.Fatalf("seed %d: passage %d has place %d after the fusion, asked for places: %v", seed, i+1, place, q.Ranks)
+			}
 		}
 		want := ids(res)
 		got := rankedIDs(rankedBy(t, &lib, e, asks, "", retrieval.Pool))

@@ -76,14 +76,16 @@ func TestRerankBeforeTheCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.Search(t.Context(), written(3))
+	q := written(3)
+	q.Ranks = true
+	r, err := s.Search(t.Context(), q)
 	if err != nil || r.Unranked != nil {
 		t.Fatal(err, r.Unranked)
 	}
 	if d := cmp.Diff([]string{"bt", "ba", "bb"}, ids(r)); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}
-	if h := r.Passages[0].Hits[0]; h.Reranked != 1 || h.Relevance != 0.9 || h.WordRank != 20 {
+	if h := r.Passages[0].Hits[0]; h.Reranked != 1 || h.Relevance != 0.9 || h.WordRank != 20 || h.Fused != 20 {
 		t.Fatalf("first hit %+v", h)
 	}
 	if len(j.asked) != 1 || len(j.asked[0]) != 21 || j.asked[0][0] != "parking" {

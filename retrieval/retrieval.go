@@ -37,6 +37,9 @@ type Hit struct {
 	ID    string  // the chunk's id
 	Score float64 // fused, relative to the best of this search: 1.0 is the top
 	Marks         // of the question as it was asked, or rewritten
+	// Fused is its place once the branches were fused, from 1, copies counted; only a
+	// search whose Query.Ranks asks for places tells it.
+	Fused int
 	// Reranked is its place in the reranker's order, from 1, and Relevance what that
 	// made of it; 0 when it was not asked.
 	Reranked  int

@@ -71,7 +71,11 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Result, error) {
 
 // handOut puts what was found in its last order, and into sections.
 func (s *Searcher) handOut(ctx context.Context, q Query, a *answer) (Result, error) {
-	order := s.rerank(ctx, q, a, a.fused())
+	fused := a.fused()
+	if q.Ranks {
+		a.places = a.placesOf(fused)
+	}
+	order := s.rerank(ctx, q, a, fused)
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrBudgetSpent) {
 		return Result{}, fmt.Errorf("search: %w", context.Cause(ctx))
 	}
@@ -89,6 +93,7 @@ type answer struct {
 	all      []*asked          // the plain question first
 	lead     *asked            // what is ranked: the plain question, or all at once
 	judged   map[string]judged // by the reranker, by id; nil when it was not asked
+	places   map[[2]string]int // after the fusion, by base and id; nil when nobody asks for them
 }
 
 func (a *answer) close() {
@@ -163,9 +168,19 @@ func (a *answer) passages(found []candidate, ranks bool) []Passage {
 		for i := range p.Hits {
 			j := a.judged[p.Hits[i].ID]
 			p.Hits[i].Reranked, p.Hits[i].Relevance = j.place, j.relevance
+			p.Hits[i].Fused = a.places[[2]string{p.Base, p.Hits[i].ID}]
 		}
 	}
 	return passages
+}
+
+// placesOf are the places of what is fused, from 1: two bases may hold one id.
+func (a *answer) placesOf(fused []candidate) map[[2]string]int {
+	places := make(map[[2]string]int, len(fused))
+	for i, c := range fused {
+		places[[2]string{a.segments[c.segment].base, c.id}] = i + 1
+	}
+	return places
 }
 
 // fused is what was found, in one order, each chunk at or above its base's floor.

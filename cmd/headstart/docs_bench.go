@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +23,8 @@ type docsBench struct {
 	language  string
 	depth     int
 	arm       string
-	store     string
-	database  string // URL of the PostgreSQL
+	stores    []string // memory, postgres or both
+	database  string   // URL of the PostgreSQL
 	limit     int
 	alone     bool
 	asJSON    bool
@@ -48,14 +50,18 @@ well; --alone asks nothing else.
 With --calibrate odd --on even, the weights of the two branches are fitted on every
 other query and judged on the rest. Queries are counted from 1, in their file's order.
 
+What an embedder counts against the words is its own: 1 where it declares nothing. A
+weak one then costs more than it brings, and --calibrate says so: give it its weight
+with docs calibrate before a base is searched with it.
+
 With --store postgres the collection is put into the PostgreSQL of
 HEADSTART_DATABASE_URL for the time of the run, and asked there by one statement a
-query, then in memory, and the table has both and what they took. Questions are asked
-there as they stand, without the turns before them.`,
+query. With --store memory,postgres it is asked in both, and the table says how much
+longer the statement takes; --json then has a line for each, postgres first.`,
 		Example: `  headstart docs bench data/scifact --arm words
   headstart docs bench data/xquad-es --language es --json
   headstart docs bench data/xquad-en --embedder openai --embedder-url http://127.0.0.1:9911/v1 --embedder-model m
-  HEADSTART_DATABASE_URL=postgres://localhost/headstart headstart docs bench data/scifact --store postgres --depth 10
+  HEADSTART_DATABASE_URL=postgres://localhost/headstart headstart docs bench data/scifact --store memory,postgres --depth 10
   headstart docs bench data/xquad-en --agent agent.yaml --calibrate odd --on even`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -70,14 +76,14 @@ there as they stand, without the turns before them.`,
 	f.StringVar(&o.language, "language", "en", "`LANGUAGE` of the collection: es, en, pt, fr, de, it; any other is not stemmed")
 	f.IntVar(&o.depth, "depth", bench.DefaultDepth, "documents of each ranking that are judged")
 	f.StringVar(&o.arm, "arm", string(retrieval.Fused), "what is ranked: words, vectors or fused")
-	f.StringVar(&o.store, "store", "memory", "where the collection is searched: memory or postgres")
+	f.StringSliceVar(&o.stores, "store", []string{inMemory}, "where the collection is searched: memory, postgres, or both of them with a comma between")
 	databaseFlag(cmd, &o.database)
 	f.IntVar(&o.limit, "limit-queries", 0, "ask only the first `N` queries that are judged; 0 is all")
 	f.BoolVar(&o.alone, "alone", false, "ask the last turn without the turns before it")
 	f.StringVar(&o.runFile, "run", "", "write the rankings to this `FILE`, as trec_eval reads them")
 	f.StringVar(&o.calibrate, "calibrate", "", "fit the weights of the branches on this half of the queries: odd or even")
 	f.StringVar(&o.on, "on", "", "judge only this half of the queries: odd or even")
-	f.BoolVar(&o.asJSON, "json", false, "one JSON object in place of the table")
+	f.BoolVar(&o.asJSON, "json", false, "one JSON object a store in place of the table")
 	return cmd
 }
 
@@ -87,8 +93,8 @@ func (o *docsBench) check() error {
 	if arm != retrieval.Words && arm != retrieval.Vectors && arm != retrieval.Fused {
 		wrong = append(wrong, fmt.Errorf("--arm %q: want words, vectors or fused", o.arm))
 	}
-	if o.store != "memory" && o.store != "postgres" {
-		wrong = append(wrong, fmt.Errorf("--store %q: want memory or postgres", o.store))
+	if len(o.stores) == 0 || slices.ContainsFunc(o.stores, func(s string) bool { return s != inMemory && s != inPostgres }) {
+		wrong = append(wrong, fmt.Errorf("--store %q: want memory, postgres or memory,postgres", strings.Join(o.stores, ",")))
 	}
 	if o.depth < 1 || o.limit < 0 {
 		wrong = append(wrong, fmt.Errorf("--depth %d, --limit-queries %d: want a depth of 1 at least and a limit of 0 at least", o.depth, o.limit))
@@ -98,7 +104,7 @@ func (o *docsBench) check() error {
 			wrong = append(wrong, fmt.Errorf("%s %q: want odd or even", flag, half))
 		}
 	}
-	if o.calibrate != "" && (arm != retrieval.Fused || o.store != "memory") {
+	if o.calibrate != "" && (arm != retrieval.Fused || slices.Contains(o.stores, inPostgres)) {
 		wrong = append(wrong, errors.New("--calibrate weighs the two branches against each other: it needs --arm fused and --store memory"))
 	}
 	if err := errors.Join(wrong...); err != nil {
@@ -131,9 +137,9 @@ func (o *docsBench) run(cmd *cobra.Command, dir string) (err error) {
 	if c.Unasked > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d judged queries are not in queries.jsonl and do not count\n", c.Unasked)
 	}
-	w := bench.Way{Arm: retrieval.Arm(o.arm), Depth: o.depth, Alone: o.alone || o.store == "postgres", Half: bench.Half(o.on), Progress: cfg.Progress}
-	if o.store == "postgres" && !o.asJSON {
-		return o.compare(ctx, cmd.OutOrStdout(), c, c.Through(bench.Memory{}.Name(), beside.memory, beside.index), w)
+	w := bench.Way{Arm: retrieval.Arm(o.arm), Depth: o.depth, Alone: o.alone, Half: bench.Half(o.on), Progress: cfg.Progress}
+	if beside.both {
+		return o.compare(ctx, cmd.OutOrStdout(), c, c.Through(inMemory, beside.memory, beside.index), w)
 	}
 	return o.report(ctx, cmd, c, w)
 }

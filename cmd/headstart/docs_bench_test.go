@@ -71,27 +71,39 @@ func TestDocsBenchTable(t *testing.T) {
 	}
 }
 
-// A collection is asked in PostgreSQL and in memory in one run, and leaves nothing.
+// A collection is asked in PostgreSQL, and in memory in the same run, its follow-up
+// with the turns before it, and leaves nothing.
 func TestDocsBenchInPostgres(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.Database(t)
-	dir := judged(t)
-	asked := []string{"docs", "bench", dir, "--language", "es", "--store", "postgres", "--database", url, "--embedder", "hashing"}
-	if _, err := command(t, asked...); !errors.Is(err, postgres.ErrOlder) {
+	asked := func(more ...string) []string {
+		return append([]string{"docs", "bench", judged(t), "--language", "es", "--database", url}, more...)
+	}
+	if _, err := command(t, asked("--store", "postgres", "--arm", "words")...); !errors.Is(err, postgres.ErrOlder) {
 		t.Fatalf("bench in a database without tables: %v", err)
 	}
 	if _, err := command(t, "migrate", "--database", url); err != nil {
 		t.Fatalf("migrate: %v", err)
 	}
 	for range 2 {
-		out, err := command(t, asked...)
+		out, err := command(t, asked("--store", "memory,postgres", "--embedder", "hashing")...)
 		if err != nil || !strings.Contains(out, "fused, postgres") || !strings.Contains(out, "fused, memory") || !strings.Contains(out, "at the median") {
 			t.Fatal(err, out)
 		}
 	}
-	out, err := command(t, append(asked, "--json")...)
-	if err != nil || !strings.Contains(out, `"store":"postgres"`) {
+	out, err := command(t, asked("--store", "postgres", "--arm", "words")...)
+	if err != nil || !strings.Contains(out, "searched in postgres") || !strings.Contains(out, "words, last turn alone") || strings.Contains(out, "at the median") {
 		t.Fatal(err, out)
+	}
+	for _, arm := range []string{"words", "vectors", "fused"} {
+		one := reports(t, asked("--store", "postgres", "--json", "--arm", arm)...)
+		both := reports(t, asked("--store", "memory,postgres", "--json", "--arm", arm)...)
+		if len(one) != 1 || len(both) != 2 || one[0].Store != "postgres" || both[0].Store != "postgres" || both[1].Store != "memory" {
+			t.Fatalf("%s: %+v and %+v", arm, one, both)
+		}
+		if one[0].Queries != 2 || one[0].NDCG10 != both[1].NDCG10 || arm == "words" && one[0].NDCG10 != 1 {
+			t.Fatalf("%s: in PostgreSQL %+v, in memory %+v", arm, one[0], both[1])
+		}
 	}
 	db, err := postgres.Open(t.Context(), postgres.Config{URL: url})
 	if err != nil {
@@ -103,11 +115,28 @@ func TestDocsBenchInPostgres(t *testing.T) {
 	}
 }
 
+// reports are the objects that a benchmark writes, a line each.
+func reports(t *testing.T, args ...string) (all []bench.Report) {
+	t.Helper()
+	out, err := command(t, args...)
+	if err != nil {
+		t.Fatal(err, out)
+	}
+	for line := range strings.Lines(out) {
+		var r bench.Report
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v in %s", err, line)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
 func TestDocsBenchRefuses(t *testing.T) {
 	t.Parallel()
 	dir := judged(t)
 	for _, args := range [][]string{
-		{}, {dir, dir}, {dir, "--arm", "both"}, {dir, "--store", "paper"}, {dir, "--depth", "0"}, {dir, "--on", "third"},
+		{}, {dir, dir}, {dir, "--arm", "both"}, {dir, "--store", "paper"}, {dir, "--store", "memory,paper"}, {dir, "--store", "postgres", "--calibrate", "odd"}, {dir, "--depth", "0"}, {dir, "--on", "third"},
 		{dir, "--calibrate", "odd", "--arm", "words"}, {dir, "--embedder-option", "dim"}, {dir, "--embedder-option", "=1"},
 		{dir, "--agent", "a.yaml", "--embedder", "hashing"},
 	} {

@@ -2,25 +2,34 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"headstart/retrieval/bench"
 	"headstart/store/postgres"
 )
 
-// beside indexes a collection where it was asked for, and in memory as well when
-// that is another place.
+// inMemory and inPostgres are the stores that a benchmark knows.
+const (
+	inMemory   = "memory"
+	inPostgres = "postgres"
+)
+
+// beside indexes a collection in a store, and in memory as well when both were asked
+// for.
 type beside struct {
 	bench.Store
-	memory bench.Ranker // nil when the store is memory
+	both   bool
+	memory bench.Ranker // nil when one store was asked for
 	index  bench.Index
 }
 
 // Index implements bench.Store.
 func (b *beside) Index(ctx context.Context, l bench.Load) (bench.Ranker, bench.Index, error) {
-	if _, same := b.Store.(bench.Memory); !same {
+	if b.both {
 		var err error
 		if b.memory, b.index, err = (bench.Memory{}).Index(ctx, l); err != nil {
 			return nil, bench.Index{}, err
@@ -31,7 +40,7 @@ func (b *beside) Index(ctx context.Context, l bench.Load) (bench.Ranker, bench.I
 
 // openStore opens where the collection is searched, and returns how to leave it.
 func (o *docsBench) openStore(ctx context.Context) (b *beside, done func() error, err error) {
-	if o.store == "memory" {
+	if !slices.Contains(o.stores, inPostgres) {
 		return &beside{Store: bench.Memory{}}, func() error { return nil }, nil
 	}
 	at := databaseOr(o.database)
@@ -47,7 +56,7 @@ func (o *docsBench) openStore(ctx context.Context) (b *beside, done func() error
 	}
 	c := db.Collections()
 	leave := func() error { return errors.Join(c.Drop(context.WithoutCancel(ctx)), db.Close()) } // nothing stays, however the run ends
-	return &beside{Store: c}, leave, nil
+	return &beside{Store: c, both: slices.Contains(o.stores, inMemory)}, leave, nil
 }
 
 // compare asks a collection in two places and says how much sooner the second answers.
@@ -62,6 +71,10 @@ func (o *docsBench) compare(ctx context.Context, out io.Writer, there, here *ben
 	}
 	if err := o.writeRun(there, rows[0].Report); err != nil {
 		return err
+	}
+	if o.asJSON {
+		encoder := json.NewEncoder(out)
+		return errors.Join(encoder.Encode(rows[0].Report), encoder.Encode(rows[1].Report))
 	}
 	if err := bench.Write(out, there, rows); err != nil {
 		return err

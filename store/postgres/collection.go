@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"headstart/retrieval"
 	"headstart/retrieval/analyse"
 	"headstart/retrieval/bench"
@@ -91,8 +93,8 @@ func (c Collections) Drop(ctx context.Context) error {
 	return nil
 }
 
-// ranker asks the collection by one statement a question. It asks the question
-// as it stands, without the turns before it.
+// ranker asks the collection by one statement a question, which a follow-up is with
+// the turns before it.
 type ranker struct {
 	db       *DB
 	analyser *analyse.Analyser
@@ -102,32 +104,62 @@ type ranker struct {
 // Rank implements bench.Ranker. SearchTook is the analysis, the way to the
 // database and back, and the statement.
 func (r ranker) Rank(ctx context.Context, q retrieval.Ranking) (retrieval.Ranked, error) {
-	var ranked retrieval.Ranked
-	large := retrieval.LargeQuery{Org: bench.Org, Base: bench.Base, K: q.Depth, WordsWeight: 1, Weak: -1}
-	if q.Arm != retrieval.Words && r.embedder != nil {
-		began := time.Now()
-		vector, err := retrieval.EmbedQuery(ctx, r.embedder, q.Text)
-		if err != nil {
-			return ranked, fmt.Errorf("embed: %w", err)
+	began := time.Now()
+	texts, lead := retrieval.Together(q.Query, r.analyser)
+	large := r.weighed(q)
+	if q.Arm != retrieval.Vectors {
+		large.Terms = r.analyser.Terms(lead)
+	}
+	analysed := time.Since(began)
+	ranked := retrieval.Ranked{Result: retrieval.Result{Followed: len(texts) > 1}}
+	var err error
+	if large.VectorsWeight > 0 {
+		began = time.Now()
+		if large.Vector, err = r.embed(ctx, texts); err != nil {
+			return ranked, err
 		}
 		ranked.EmbedTook = time.Since(began)
-		large.Vector, large.VectorsWeight = vector, 1
 	}
-	began := time.Now()
-	if q.Arm == retrieval.Fused {
-		large.VectorsWeight = retrieval.Weight(r.embedder)
-		_, large.Weak = retrieval.CutOffs(r.embedder)
-	}
-	if q.Arm != retrieval.Vectors {
-		large.Terms = r.analyser.Terms(q.Text)
-	}
+	began = time.Now()
 	hits, err := r.db.SearchLarge(ctx, large)
 	if err != nil {
 		return ranked, err
 	}
-	ranked.SearchTook = time.Since(began)
+	ranked.SearchTook = analysed + time.Since(began)
 	for _, h := range hits {
 		ranked.Chunks = append(ranked.Chunks, retrieval.RankedChunk{Base: bench.Base, Chunk: h.Chunk, Hit: retrieval.Hit{ID: h.Chunk.ID, Score: h.Score, Marks: h.Marks}})
 	}
 	return ranked, nil
+}
+
+// weighed is the question without its words and its vector: a branch that is asked
+// alone counts whatever its weight is, and has no cut-off.
+func (r ranker) weighed(q retrieval.Ranking) retrieval.LargeQuery {
+	large := retrieval.LargeQuery{Org: bench.Org, Base: bench.Base, K: q.Depth, WordsWeight: 1, Weak: -1}
+	switch {
+	case r.embedder == nil || q.Arm == retrieval.Words:
+	case q.Arm == retrieval.Vectors:
+		large.VectorsWeight = 1
+	default:
+		large.VectorsWeight = retrieval.Weight(r.embedder)
+		_, large.Weak = retrieval.CutOffs(r.embedder)
+	}
+	return large
+}
+
+// embed asks for the vectors of texts side by side, as a search does, and returns
+// what lies between them.
+func (r ranker) embed(ctx context.Context, texts []string) ([]float32, error) {
+	vectors := make([][]float32, len(texts))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, text := range texts {
+		g.Go(func() (err error) {
+			vectors[i], err = retrieval.EmbedQuery(ctx, r.embedder, text)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, fmt.Errorf("embed: %w", err)
+	}
+	return retrieval.Between(vectors), nil
 }

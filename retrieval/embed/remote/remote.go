@@ -28,7 +28,7 @@ import (
 // The clocks. A batch of documents has time; a question has a caller who waits,
 // and the budget of its turn ends it long before.
 const (
-	DefaultTimeout = 10 * time.Second // a request with documents
+	DefaultTimeout = 30 * time.Second // a request with documents: 64 passages take a small model some seconds of a processor
 	queryTimeout   = 5 * time.Second  // a question, tries included
 )
 

@@ -2,7 +2,6 @@ package v1
 
 import (
 	"context"
-	"slices"
 
 	"headstart/retrieval"
 )
@@ -42,19 +41,15 @@ type FoundHit struct {
 	Reranked   int     `json:"reranked"` // its place after a reranker; 0 without one
 }
 
-// Find searches as a call does, and once more for the places of what was found.
-// format tells in which format a file of a base was cut. It fails as a search does, and
-// with retrieval.ErrMismatch where a base holds vectors of another embedder: what the
-// words alone find would be taken for what both do.
+// Find searches as a call does, once, and tells the places of what was found where
+// the query asks for them. format tells in which format a file of a base was cut. It
+// fails as a search does, and with retrieval.ErrMismatch where a base holds vectors of
+// another embedder: what the words alone find would be taken for what both do.
 func Find(ctx context.Context, s *retrieval.Searcher, q retrieval.Query, format func(base, path string) int) (Found, error) {
 	if err := s.Fits(q); err != nil {
 		return Found{}, err
 	}
 	r, err := s.Search(ctx, q)
-	if err != nil {
-		return Found{}, err
-	}
-	ranked, err := s.Rank(ctx, retrieval.Ranking{Query: q, Depth: retrieval.Pool})
 	if err != nil {
 		return Found{}, err
 	}
@@ -71,17 +66,16 @@ func Find(ctx context.Context, s *retrieval.Searcher, q retrieval.Query, format 
 		f.Unranked = r.Unranked.Error()
 	}
 	for _, p := range r.Passages {
-		f.Passages = append(f.Passages, wirePassage(p, ranked, format(p.Base, p.Path)))
+		f.Passages = append(f.Passages, wirePassage(p, format(p.Base, p.Path)))
 	}
 	return f, nil
 }
 
-func wirePassage(p retrieval.Passage, ranked retrieval.Ranked, format int) FoundPassage {
+func wirePassage(p retrieval.Passage, format int) FoundPassage {
 	shown := FoundPassage{Base: p.Base, Path: p.Path, Heading: p.Heading, Score: p.Score, Format: format, Text: p.Text}
 	for _, h := range p.Hits {
-		fused := 1 + slices.IndexFunc(ranked.Chunks, func(c retrieval.RankedChunk) bool { return c.Base == p.Base && c.Chunk.ID == h.ID })
 		shown.Hits = append(shown.Hits, FoundHit{
-			ID: h.ID, Vectors: h.Cosine, VectorRank: h.VectorRank, Words: h.BM25, WordRank: h.WordRank, Fused: fused, Reranked: h.Reranked,
+			ID: h.ID, Vectors: h.Cosine, VectorRank: h.VectorRank, Words: h.BM25, WordRank: h.WordRank, Fused: h.Fused, Reranked: h.Reranked,
 		})
 	}
 	return shown
