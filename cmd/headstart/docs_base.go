@@ -57,6 +57,22 @@ func (o *docsBase) check() error {
 	return nil
 }
 
+// with opens the base and reads its golden for what is done with both.
+func (o *docsBase) with(cmd *cobra.Command, do func(*readBase, []golden.Question) error) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	questions, err := o.questions(cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	b, err := o.open(cmd)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(b, questions), b.close())
+}
+
 // questions reads the golden.
 func (o *docsBase) questions(in io.Reader) ([]golden.Question, error) {
 	if o.golden == "-" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -34,30 +33,20 @@ The calibration is kept with the base until its embedder changes; with --dir and
 		Example: `  headstart docs calibrate --base clinica --golden golden.json
   headstart docs calibrate --dir ./knowledge --golden golden.json --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := o.check(); err != nil {
-				return err
-			}
-			questions, err := o.questions(cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			b, err := o.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, b.close()) }()
-			fitted, err := o.fit(cmd, b, questions)
-			if err != nil {
-				return err
-			}
-			kept := b.store != nil && !dry && (fitted.Weighed || fitted.Cut)
-			if kept {
-				if _, err := b.store.Calibrate(cmd.Context(), calllog.DefaultOrg, o.base, &fitted.Calibration); err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.with(cmd, func(b *readBase, questions []golden.Question) error {
+				fitted, err := o.fit(cmd, b, questions)
+				if err != nil {
 					return err
 				}
-			}
-			return writeFitted(cmd.OutOrStdout(), o.base, fitted, kept, o.asJSON)
+				kept := b.store != nil && !dry && (fitted.Weighed || fitted.Cut)
+				if kept {
+					if _, err := b.store.Calibrate(cmd.Context(), calllog.DefaultOrg, o.base, &fitted.Calibration); err != nil {
+						return err
+					}
+				}
+				return writeFitted(cmd.OutOrStdout(), o.base, fitted, kept, o.asJSON)
+			})
 		},
 	}
 	o.flags(cmd)

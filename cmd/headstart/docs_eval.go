@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -35,31 +34,21 @@ by no document: it counts in no figure, and is told when the evidence is strong.
 		Example: `  headstart docs eval --base clinica --golden golden.json
   headstart docs eval --dir ./knowledge --golden golden.json --k 4 --json`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if k < 1 {
 				return usageError{fmt.Errorf("--k %d: want one passage at least", k)}
 			}
-			if err := o.check(); err != nil {
-				return err
-			}
-			questions, err := o.questions(cmd.InOrStdin())
-			if err != nil {
-				return err
-			}
-			b, err := o.open(cmd)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, b.close()) }()
-			e := golden.Evaluation{Org: calllog.DefaultOrg, Base: o.base, K: k}
-			if tell := stagesOn(cmd.ErrOrStderr()); tell != nil {
-				e.Progress = func(done, all int) { tell("ask", done, all) }
-			}
-			r, err := golden.Eval(cmd.Context(), retrieval.NewSearcher(b.library(), b.embedder), e, questions)
-			if err != nil {
-				return err
-			}
-			return writeEval(cmd.OutOrStdout(), r, o.asJSON)
+			return o.with(cmd, func(b *readBase, questions []golden.Question) error {
+				e := golden.Evaluation{Org: calllog.DefaultOrg, Base: o.base, K: k}
+				if tell := stagesOn(cmd.ErrOrStderr()); tell != nil {
+					e.Progress = func(done, all int) { tell("ask", done, all) }
+				}
+				r, err := golden.Eval(cmd.Context(), retrieval.NewSearcher(b.library(), b.embedder), e, questions)
+				if err != nil {
+					return err
+				}
+				return writeEval(cmd.OutOrStdout(), r, o.asJSON)
+			})
 		},
 	}
 	o.flags(cmd)

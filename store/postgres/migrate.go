@@ -5,13 +5,12 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"headstart/store/schema"
 )
 
 //go:embed migrations/*.sql
@@ -33,38 +32,9 @@ const undefinedTable = "42P01"
 
 const selectVersion = `SELECT coalesce(max(version), 0) FROM headstart_schema`
 
-type migration struct {
-	version int
-	name    string
-	text    string
-}
-
-// listMigrations returns the embedded migrations in order: 0001_…, 0002_…
-func listMigrations(files fs.FS) ([]migration, error) {
-	names, err := fs.Glob(files, "migrations/*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list migrations: %w", err)
-	}
-	var list []migration
-	for i, name := range names {
-		short := strings.TrimSuffix(strings.TrimPrefix(name, "migrations/"), ".sql")
-		number, _, _ := strings.Cut(short, "_")
-		version, err := strconv.Atoi(number)
-		if err != nil || version != i+1 {
-			return nil, fmt.Errorf("list migrations: %s is not number %d", name, i+1)
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, fmt.Errorf("read migration: %w", err)
-		}
-		list = append(list, migration{version, short, string(text)})
-	}
-	return list, nil
-}
-
 // latest is the version that this program knows.
 var latest = sync.OnceValues(func() (int, error) {
-	list, err := listMigrations(migrations)
+	list, err := schema.List(migrations)
 	return len(list), err
 })
 
@@ -82,7 +52,7 @@ func Migrate(ctx context.Context, url string) (m Migrated, err error) {
 	if err != nil {
 		return m, err
 	}
-	list, err := listMigrations(migrations)
+	list, err := schema.List(migrations)
 	if err != nil {
 		return m, err
 	}
@@ -101,7 +71,7 @@ func Migrate(ctx context.Context, url string) (m Migrated, err error) {
 	return m, addTextSearch(ctx, conn)
 }
 
-func migrate(ctx context.Context, tx pgx.Tx, list []migration) (Migrated, error) {
+func migrate(ctx context.Context, tx pgx.Tx, list []schema.Migration) (Migrated, error) {
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, migrateLock); err != nil {
 		return Migrated{}, fmt.Errorf("wait for other migrations: %w", err)
 	}
@@ -121,17 +91,17 @@ func migrate(ctx context.Context, tx pgx.Tx, list []migration) (Migrated, error)
 		if err := apply(ctx, tx, step); err != nil {
 			return Migrated{}, err
 		}
-		m.Applied = append(m.Applied, step.name)
+		m.Applied = append(m.Applied, step.Name)
 	}
 	return m, nil
 }
 
-func apply(ctx context.Context, tx pgx.Tx, m migration) error {
-	if _, err := tx.Exec(ctx, m.text); err != nil {
-		return fmt.Errorf("apply %s: %w", m.name, err)
+func apply(ctx context.Context, tx pgx.Tx, m schema.Migration) error {
+	if _, err := tx.Exec(ctx, m.Text); err != nil {
+		return fmt.Errorf("apply %s: %w", m.Name, err)
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO headstart_schema (version, name) VALUES ($1, $2)`, m.version, m.name); err != nil {
-		return fmt.Errorf("note %s: %w", m.name, err)
+	if _, err := tx.Exec(ctx, `INSERT INTO headstart_schema (version, name) VALUES ($1, $2)`, m.Version, m.Name); err != nil {
+		return fmt.Errorf("note %s: %w", m.Name, err)
 	}
 	return nil
 }

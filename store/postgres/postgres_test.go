@@ -227,7 +227,7 @@ func TestCallOverAbsentDatabase(t *testing.T) {
 	for range 100 {
 		log.Append(turn.TurnUser{Text: "quería cambiar la cita del martes"})
 	}
-	awaitFailures(t, book, 2)
+	storetest.AwaitFailures(t, book, 2)
 	raw(t, beside, "ALTER DATABASE "+name+"_away RENAME TO "+name)
 	log.Seal()
 	for range book.Follow(ctx, "c", 0) {
@@ -242,20 +242,6 @@ func TestCallOverAbsentDatabase(t *testing.T) {
 	}
 	if err := book.Close(); err != nil {
 		t.Fatalf("close book: %v", err)
-	}
-}
-
-// awaitFailures lets the book run until so many store operations failed.
-func awaitFailures(t *testing.T, book *calllog.Book, failures int64) {
-	t.Helper()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for book.Stats().StoreFailures < failures {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("test ended with %d store failures, want %d", book.Stats().StoreFailures, failures)
-		case <-look.C:
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/store/sqlite"
+	"headstart/store/storetest"
 	"headstart/turn"
 	"headstart/worker/calllog"
 )
@@ -35,7 +36,7 @@ func TestCallOverSickDatabase(t *testing.T) {
 		t.Fatalf("begin: %v", err)
 	}
 	say(log, 500)
-	awaitFailures(t, book, 1)
+	storetest.AwaitFailures(t, book, 1)
 	if err := db.LimitPages(ctx, 1); err != nil { // as many as there are: no room for more
 		t.Fatalf("fill: %v", err)
 	}
@@ -43,7 +44,7 @@ func TestCallOverSickDatabase(t *testing.T) {
 		t.Fatalf("unlock: %v", err)
 	}
 	say(log, 500)
-	awaitFailures(t, book, book.Stats().StoreFailures+2)
+	storetest.AwaitFailures(t, book, book.Stats().StoreFailures+2)
 	if err := db.LimitPages(ctx, 1<<20); err != nil {
 		t.Fatalf("make room: %v", err)
 	}
@@ -66,20 +67,6 @@ func TestCallOverSickDatabase(t *testing.T) {
 func say(log *calllog.Log, times int) {
 	for range times {
 		log.Append(turn.TurnUser{Text: "quería cambiar la cita del martes"})
-	}
-}
-
-// awaitFailures lets the book run until so many store operations failed.
-func awaitFailures(t *testing.T, book *calllog.Book, failures int64) {
-	t.Helper()
-	look := time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for book.Stats().StoreFailures < failures {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("test ended with %d store failures, want %d", book.Stats().StoreFailures, failures)
-		case <-look.C:
-		}
 	}
 }
 

@@ -6,9 +6,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
-	"strconv"
-	"strings"
+
+	"headstart/store/schema"
 )
 
 //go:embed migrations/*.sql
@@ -17,38 +16,10 @@ var migrations embed.FS
 // ErrNewer means that a newer program has changed the database's tables.
 var ErrNewer = errors.New("database is newer than this program")
 
-type migration struct {
-	version int
-	name    string
-	text    string
-}
-
-// listMigrations returns the embedded migrations in order: 0001_…, 0002_…
-func listMigrations(files fs.FS) ([]migration, error) {
-	names, err := fs.Glob(files, "migrations/*.sql")
-	if err != nil {
-		return nil, fmt.Errorf("list migrations: %w", err)
-	}
-	var list []migration
-	for i, name := range names {
-		number, _, _ := strings.Cut(strings.TrimPrefix(name, "migrations/"), "_")
-		version, err := strconv.Atoi(number)
-		if err != nil || version != i+1 {
-			return nil, fmt.Errorf("list migrations: %s is not number %d", name, i+1)
-		}
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, fmt.Errorf("read migration: %w", err)
-		}
-		list = append(list, migration{version, name, string(text)})
-	}
-	return list, nil
-}
-
 // migrate applies what is missing, all in one transaction that holds the write
 // lock, so that processes that start together apply it once.
 func migrate(ctx context.Context, writer *sql.DB) error {
-	list, err := listMigrations(migrations)
+	list, err := schema.List(migrations)
 	if err != nil {
 		return err
 	}
@@ -83,13 +54,13 @@ func schemaVersion(ctx context.Context, tx *sql.Tx) (int, error) {
 	return version, nil
 }
 
-func apply(ctx context.Context, tx *sql.Tx, m migration) error {
-	if _, err := tx.ExecContext(ctx, m.text); err != nil {
-		return fmt.Errorf("apply %s: %w", m.name, err)
+func apply(ctx context.Context, tx *sql.Tx, m schema.Migration) error {
+	if _, err := tx.ExecContext(ctx, m.Text); err != nil {
+		return fmt.Errorf("apply %s: %w", m.File, err)
 	}
 	const note = `INSERT INTO schema_version (version, name, applied) VALUES (?, ?, unixepoch())`
-	if _, err := tx.ExecContext(ctx, note, m.version, m.name); err != nil {
-		return fmt.Errorf("note %s: %w", m.name, err)
+	if _, err := tx.ExecContext(ctx, note, m.Version, m.File); err != nil {
+		return fmt.Errorf("note %s: %w", m.File, err)
 	}
 	return nil
 }

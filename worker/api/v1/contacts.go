@@ -87,21 +87,21 @@ func wireFacts(list []memory.Held) []Fact {
 
 // routeContacts adds what is asked of contacts.
 func (s *Server) routeContacts(mux *http.ServeMux) {
-	mux.HandleFunc("GET /v1/contacts/{id}/memory", s.withContacts(s.showMemory))
-	mux.HandleFunc("POST /v1/contacts/memory/eval", s.evalMemory)
-	mux.HandleFunc("DELETE /v1/contacts/{id}", s.withContacts(s.forgetContact))
-	mux.HandleFunc("PUT /v1/contacts/{id}/memory/{fact}", s.withContacts(s.correctFact))
-	mux.HandleFunc("DELETE /v1/contacts/{id}/memory/{fact}", s.withContacts(s.deleteFact))
+	there := s.cfg.Contacts != nil
+	mux.HandleFunc("GET /v1/contacts/{id}/memory", served(there, noContacts, s.showMemory))
+	mux.HandleFunc("POST /v1/contacts/memory/eval", served(s.cfg.EvalMemory != nil, noContacts, s.evalMemory))
+	mux.HandleFunc("DELETE /v1/contacts/{id}", served(there, noContacts, s.forgetContact))
+	mux.HandleFunc("PUT /v1/contacts/{id}/memory/{fact}", served(there, noContacts, s.correctFact))
+	mux.HandleFunc("DELETE /v1/contacts/{id}/memory/{fact}", served(there, noContacts, s.deleteFact))
 }
 
-func (s *Server) withContacts(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.cfg.Contacts == nil {
-			refuse(w, noContacts)
-			return
-		}
-		next(w, r)
+// served is what answers where there is something to answer of; elsewhere it is
+// refused.
+func served(there bool, otherwise refusal, handle http.HandlerFunc) http.HandlerFunc {
+	if there {
+		return handle
 	}
+	return func(w http.ResponseWriter, _ *http.Request) { refuse(w, otherwise) }
 }
 
 // showMemory answers GET /v1/contacts/{id}/memory. A contact that nothing is

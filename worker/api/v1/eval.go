@@ -25,10 +25,6 @@ type EvalMemory func(ctx context.Context, agent string, questions []golden.Quest
 
 // evalMemory answers POST /v1/contacts/memory/eval?agent=.
 func (s *Server) evalMemory(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.EvalMemory == nil {
-		refuse(w, noContacts)
-		return
-	}
 	if !isJSON(r) {
 		refuse(w, noJSON)
 		return

@@ -125,17 +125,7 @@ func (s *Server) routeKnowledge(mux *http.ServeMux) {
 		"GET /v1/knowledge/{base}/search":             s.searchBase,
 		"POST /v1/knowledge/{base}/eval":              s.evalBase,
 	} {
-		mux.HandleFunc(pattern, s.withBases(handle))
-	}
-}
-
-func (s *Server) withBases(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if s.cfg.Bases == nil {
-			refuse(w, noBases)
-			return
-		}
-		next(w, r)
+		mux.HandleFunc(pattern, served(s.cfg.Bases != nil, noBases, handle))
 	}
 }
 
@@ -211,12 +201,7 @@ func (s *Server) searchBase(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := patience(r.Context())
 	defer cancel()
-	b, files, err := s.cfg.Bases.Store.Files(ctx, s.cfg.Org, r.PathValue("base"))
-	if err != nil {
-		s.knowledgeFailed(w, err)
-		return
-	}
-	searcher, err := s.cfg.Bases.Searcher(ctx, b)
+	b, files, searcher, err := s.searched(ctx, r.PathValue("base"))
 	if err != nil {
 		s.knowledgeFailed(w, err)
 		return
@@ -231,6 +216,16 @@ func (s *Server) searchBase(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, http.StatusOK, found)
+}
+
+// searched is a base, its files and what searches it.
+func (s *Server) searched(ctx context.Context, name string) (knowledge.Base, []knowledge.File, *retrieval.Searcher, error) {
+	b, files, err := s.cfg.Bases.Store.Files(ctx, s.cfg.Org, name)
+	if err != nil {
+		return knowledge.Base{}, nil, nil, err
+	}
+	searcher, err := s.cfg.Bases.Searcher(ctx, b)
+	return b, files, searcher, err
 }
 
 func formatOf(files []knowledge.File, path string) int {
@@ -261,12 +256,7 @@ func (s *Server) evalBase(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), evalWithin, errors.New("not evaluated within "+evalWithin.String()))
 	defer cancel()
-	b, _, err := s.cfg.Bases.Store.Files(ctx, s.cfg.Org, r.PathValue("base"))
-	if err != nil {
-		s.knowledgeFailed(w, err)
-		return
-	}
-	searcher, err := s.cfg.Bases.Searcher(ctx, b)
+	b, _, searcher, err := s.searched(ctx, r.PathValue("base"))
 	if err != nil {
 		s.knowledgeFailed(w, err)
 		return
