@@ -12,6 +12,8 @@ import (
 // The kinds of a TurnAgent.
 const (
 	KindReply    = "reply"
+	KindAnnounce = "announce" // with a call of a tool: the answer is still to come
+	KindReceipt  = "receipt"  // a tool's Confirm: the answer is still to come
 	KindGreeting = "greeting"
 	KindFallback = "fallback"
 	KindGoodbye  = "goodbye"
@@ -22,25 +24,29 @@ const (
 func (s *state) answer() {
 	d := s.owed
 	s.owed = nil
-	d.settled = s.now
-	m := s.recordLookups(d)
-	r, discarded := s.adoptDraft(d, m)
-	if r != nil {
-		r.debt, r.drafted = d, draftKept
-		s.reply = r
-		s.do(release{r.id})
+	d.material = s.recordLookups(d)
+	kept := s.adoptDraft(d)
+	if kept == nil {
+		s.startReply(&reply{kind: KindReply, interruptible: true, debt: d, speech: d.id}, speak{request: s.request(d)})
 		return
 	}
-	s.startReply(&reply{kind: KindReply, interruptible: true, debt: d, speech: d.id, drafted: discarded}, speak{request: s.request(d.id, d.text, m)})
+	kept.debt, s.reply = d, kept.reply
+	if kept.done == nil {
+		s.do(release{kept.id})
+	}
+	if kept.called != nil {
+		s.onCalled(*kept.called)
+	}
+	if kept.done != nil {
+		s.onFinished(*kept.done)
+	}
 }
 
-// draftKept marks a reply that was begun before its turn was committed.
-const draftKept = "kept"
-
 // request is what the model is asked: the static prompt, the history, the
-// caller's words, and what was looked up for this turn as tool results at its
-// end. Nothing found is nothing in the request.
-func (s *state) request(id SpeechID, text string, m material) llm.Request {
+// caller's words, what was looked up for this turn as tool results, and what the
+// tools that the model called in it returned. Nothing found is nothing in the request.
+func (s *state) request(d *debt) llm.Request {
+	id, text, m := d.id, d.text, d.material
 	messages := appendMessage(s.prompt(), userMessage(text))
 	if len(m.passages) > 0 {
 		messages = append(messages, toolPair(string(id)+"-search", "search", text, retrieval.ToolResult(m.passages))...)
@@ -48,37 +54,46 @@ func (s *state) request(id SpeechID, text string, m material) llm.Request {
 	if len(m.facts) > 0 {
 		messages = append(messages, toolPair(string(id)+"-recall", "recall", text, memory.ToolResult(m.facts))...)
 	}
-	return llm.Request{Messages: messages, Tools: s.tools()}
+	req := llm.Request{Messages: append(messages, d.exchange...)}
+	if d.rounds < mostRounds {
+		req.Tools = s.offered()
+	}
+	return req
 }
 
-// tools are those that the platform offers the model.
-func (s *state) tools() []llm.Tool {
+// offered are the tools that the model may call: the app's, and the platform's.
+func (s *state) offered() []llm.Tool {
+	var list []llm.Tool
+	for _, t := range s.cfg.Tools {
+		list = append(list, t.offered())
+	}
 	if s.cfg.Hangup == nil {
-		return nil
+		return list
 	}
 	description := "End the call. Say goodbye in the same answer. Use it when the caller is clearly done, never when their intent is unclear."
 	if s.cfg.Hangup.When != "" {
 		description += " " + s.cfg.Hangup.When
 	}
-	return []llm.Tool{{Name: endCall, Description: description, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
+	return append(list, llm.Tool{Name: endCall, Description: description, Parameters: json.RawMessage(`{"type":"object","properties":{}}`)})
 }
 
-// runCalls does what the model asked for in a reply that was heard to its end.
-// A tool that nobody offered is told in the log, and does nothing.
-func (s *state) runCalls(r *reply, calls []llm.ToolCall) {
-	for _, call := range calls {
-		s.record(ToolCalled{SpeechID: r.speech, CallID: call.ID, Name: call.Name, Arguments: call.Arguments})
-		result := ToolResulted{SpeechID: r.speech, CallID: call.ID, Name: call.Name}
-		known := call.Name == endCall && s.cfg.Hangup != nil
-		if known {
-			result.Output = "the call is being ended"
-		} else {
-			result.Error = "no tool is named " + call.Name
+// finishCalls does what the model asked for in a reply that was heard to its end and
+// began no errand: it may end the call. A tool that was not offered is told in the log,
+// and does nothing.
+func (s *state) finishCalls(r *reply, calls []llm.ToolCall) {
+	for _, made := range calls {
+		made.ID = s.ownID(made.ID)
+		c := &toolCall{made: made, speech: r.speech, began: s.now}
+		if t, ok := s.tools[made.Name]; ok {
+			c.tool = &t
 		}
-		s.record(result)
-		if known {
-			s.close(End{Reason: "agent_hung_up", By: "agent"})
+		s.record(ToolCalled{SpeechID: c.speech, CallID: made.ID, Name: made.Name, Arguments: c.shown()})
+		if made.Name != endCall || s.cfg.Hangup == nil {
+			s.resolve(c, ToolOutput{Error: "no tool named " + made.Name + " is offered"})
+			continue
 		}
+		s.resolve(c, ToolOutput{Output: json.RawMessage(`"the call is being ended"`)})
+		s.close(End{Reason: "agent_hung_up", By: "agent"})
 	}
 }
 
@@ -170,6 +185,9 @@ func (s *state) onProgress(p progressed) {
 	}
 	if p.stage == stageSounding && !r.sounding {
 		r.sounding = true
+		if r.debt != nil {
+			r.debt.heard = true
+		}
 		s.recordMetrics(r)
 	}
 }
@@ -188,7 +206,7 @@ func (s *state) replyOf(id int) *reply {
 // onFinished closes a reply: history and log keep what was heard of it.
 func (s *state) onFinished(f finished) {
 	if s.draft != nil && s.draft.id == f.id {
-		s.onDraftFailed(f.out)
+		s.onDraftFinished(f)
 		return
 	}
 	r := s.reply
@@ -206,6 +224,10 @@ func (s *state) onFinished(f finished) {
 	if broken {
 		s.record(Failure{SpeechID: r.speech, Code: out.code, Message: out.err.Error(), Recoverable: true})
 	}
+	if s.serves(r) {
+		s.keepErrandWords(r, out)
+		return
+	}
 	s.keepHeard(r, out)
 	switch {
 	case s.farewell != nil && r.kind == KindGoodbye:
@@ -214,7 +236,7 @@ func (s *state) onFinished(f finished) {
 		s.onBroken(r)
 	case r.kind == KindReply && !r.stopping:
 		s.failures = 0
-		s.runCalls(r, out.calls)
+		s.finishCalls(r, out.calls)
 	}
 }
 
@@ -222,7 +244,7 @@ func (s *state) onFinished(f finished) {
 // the caller's words go before it.
 func (s *state) keepHeard(r *reply, out outcome) {
 	if r.debt != nil && !r.merged {
-		s.remember(userMessage(r.debt.text))
+		s.keepTurn(r.debt)
 	}
 	if r.told {
 		s.record(AgentTranscript{SpeechID: r.speech, Final: true})
@@ -237,10 +259,16 @@ func (s *state) keepHeard(r *reply, out outcome) {
 	}
 }
 
-// onDraftFailed forgets a draft that ended before its turn was committed: the
-// answer is begun anew then.
-func (s *state) onDraftFailed(out outcome) {
+// onDraftFinished takes a draft that ended before its turn was committed. One that only
+// calls tools is ready; any other has failed, and is begun anew at the commit.
+func (s *state) onDraftFinished(f finished) {
+	out := f.out
 	s.recordModel(s.draft.reply, out.model)
+	if s.draft.called != nil && out.err == nil {
+		f.out.model = nil // it is recorded
+		s.draft.done = &f
+		return
+	}
 	if s.turn != nil {
 		s.turn.unsaid, s.turn.undrafted = "it failed: "+errorText(out.err), true
 	}

@@ -10,6 +10,7 @@ import (
 
 	"headstart/retrieval"
 	"headstart/turn/crew"
+	"headstart/turn/llm"
 	"headstart/turn/stt"
 	"headstart/turn/vad"
 )
@@ -63,6 +64,7 @@ type Conversation struct {
 	// Touched by Run's goroutine only.
 	state   *state
 	lookups map[int]context.CancelCauseFunc
+	tools   map[int]context.CancelCauseFunc
 	replies map[int]speaking
 	flushes chan struct{}
 
@@ -94,6 +96,7 @@ func New(cfg Config, ports Ports, log *zap.Logger) (*Conversation, error) {
 		occurrences: make(chan occurrence, 256),
 		state:       newState(cfg, ports.Analyser, ports.Recaller != nil),
 		lookups:     map[int]context.CancelCauseFunc{},
+		tools:       map[int]context.CancelCauseFunc{},
 		replies:     map[int]speaking{},
 		flushes:     make(chan struct{}, 1),
 		over:        make(chan struct{}),
@@ -190,6 +193,11 @@ func (c *Conversation) settle(o occurrence) {
 			cancel(nil)
 			delete(c.lookups, o.id)
 		}
+	case returned:
+		if cancel, ok := c.tools[o.id]; ok {
+			cancel(nil)
+			delete(c.tools, o.id)
+		}
 	case finished:
 		if r, ok := c.replies[o.id]; ok {
 			r.stop(nil)
@@ -230,9 +238,18 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 		}
 	case speak:
 		replyCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by hush or by drain: the step decides
-		sp := newSpeech(a, c.ports, c.cfg.Says, c.reporter(a.id))
+		sp := newSpeech(a, c.ports, c.cfg.Says)
+		sp.report = c.reporter(a.id)
+		sp.called = func(calls []llm.ToolCall, said bool) { c.hand(called{a.id, calls, said}) }
 		c.replies[a.id] = speaking{cancel, sp.player}
 		c.work(func() { c.hand(finished{a.id, sp.run(replyCtx)}) })
+	case run:
+		c.runTool(ctx, a)
+	case quit:
+		if cancel, ok := c.tools[a.id]; ok {
+			cancel(a.cause)
+			delete(c.tools, a.id)
+		}
 	case hold:
 		if r, ok := c.replies[a.id]; ok {
 			r.player.hold()
@@ -289,6 +306,18 @@ func (c *Conversation) lookUp(ctx context.Context, l look) {
 	c.hand(found{l.id, out})
 }
 
+// runTool runs one call of a tool and hands in what came of it.
+func (c *Conversation) runTool(ctx context.Context, a run) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx)) // ended by quit, its timeout, or drain: the step decides
+	c.tools[a.id] = cancel
+	c.work(func() {
+		ctx, expire := context.WithTimeoutCause(ctx, a.timeout, errToolLate)
+		defer expire()
+		out, err := c.ports.Toolbox.Call(ctx, a.call)
+		c.hand(returned{a.id, out, err})
+	})
+}
+
 // work runs a worker of the conversation. One that panics ends the conversation,
 // and no other: the loop hears of it.
 func (c *Conversation) work(do func()) {
@@ -338,6 +367,9 @@ const endWithin = 2 * time.Second
 func (c *Conversation) drain() {
 	for _, cancel := range c.lookups {
 		cancel(ErrSuperseded)
+	}
+	for _, cancel := range c.tools {
+		cancel(errConversationOver)
 	}
 	for _, r := range c.replies {
 		r.stop(ErrInterrupted)

@@ -17,6 +17,8 @@ type draft struct {
 	text     string // of the turn, when it was begun
 	passages []string
 	facts    []string
+	called   *called   // the tools that it calls, once it is the reply
+	done     *finished // it ended, with nothing but those calls
 }
 
 // material is what the lookups of a turn give the model.
@@ -53,13 +55,19 @@ func (l lookups) found() material {
 	return m
 }
 
+// busy tells whether the agent has something else to say.
+func (s *state) busy() bool {
+	return s.reply != nil || s.owed != nil || s.errand != nil || s.farewell != nil
+}
+
 // beginDraft starts a draft as soon as the turn looks over: silence as the
 // detector or the recogniser hears it, final words, a sentence that can end
-// there, and every lookup in. One at a time, and only
-// while the agent has nothing else to say.
+// there, and every lookup in. One at a time, only
+// while the agent has nothing else to say, and never while a tool that writes runs: what
+// it is answered would be begun without the result.
 func (s *state) beginDraft() {
 	t := s.turn
-	if t == nil || t.undrafted || s.cfg.LateLookups || s.speaking && !t.eager && !t.endpoint || s.draft != nil || s.reply != nil || s.owed != nil || s.farewell != nil {
+	if t == nil || t.undrafted || s.cfg.LateLookups || s.speaking && !t.eager && !t.endpoint || s.draft != nil || s.busy() {
 		return
 	}
 	text := t.text()
@@ -74,13 +82,18 @@ func (s *state) beginDraft() {
 	if !t.lookups.settled() {
 		return
 	}
+	if w := s.writing(); w != nil {
+		t.withheld = w.made.Name + ", which writes, was running"
+		return
+	}
+	t.withheld = ""
 	m := t.lookups.found()
 	s.made.replies++
 	s.draft = &draft{
 		reply: &reply{id: s.made.replies, kind: KindReply, speech: t.id, interruptible: true, began: s.now},
 		text:  text, passages: m.passageIDs(), facts: m.factTexts(),
 	}
-	s.do(speak{id: s.draft.id, request: s.request(t.id, text, m), held: true})
+	s.do(speak{id: s.draft.id, request: s.request(&debt{id: t.id, text: text, material: m}), held: true})
 }
 
 // dropDraft throws the draft away and remembers why.
@@ -91,19 +104,26 @@ func (s *state) dropDraft(reason string) {
 	if s.turn != nil {
 		s.turn.unsaid = reason
 	}
-	s.do(hush{s.draft.id, ErrSuperseded})
+	s.draft.discard(s)
 	s.draft = nil
 }
 
-// adoptDraft makes the draft the reply, if it still fits the committed turn.
-// Otherwise it says why it does not.
-func (s *state) adoptDraft(d *debt, m material) (*reply, string) {
+// discard stops what still runs of a draft.
+func (d *draft) discard(s *state) {
+	if d.done == nil {
+		s.do(hush{d.id, ErrSuperseded})
+	}
+}
+
+// adoptDraft hands over the draft, if it still fits the committed turn. The turn keeps
+// what came of it.
+func (s *state) adoptDraft(d *debt) *draft {
 	old := s.draft
 	if old == nil {
-		return nil, d.unsaid
+		return nil
 	}
 	s.draft = nil
-	reason := ""
+	reason, m := "", d.material
 	switch {
 	case old.speech != d.id:
 		reason = "it was for another turn"
@@ -114,11 +134,13 @@ func (s *state) adoptDraft(d *debt, m material) (*reply, string) {
 	case !slices.Equal(old.facts, m.factTexts()):
 		reason = "the facts changed"
 	}
+	d.unsaid = reason
 	if reason != "" {
-		s.do(hush{old.id, ErrSuperseded})
-		return nil, reason
+		old.discard(s)
+		return nil
 	}
-	return old.reply, ""
+	d.drafted = true
+	return old
 }
 
 // sameWords compares two texts by their words: a recogniser may yet change the

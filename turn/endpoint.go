@@ -48,13 +48,13 @@ func (s *state) endTurn() {
 	case text == "":
 		s.forget(t)
 		s.onWordless(t)
-	case s.talkingOver() && isBackchannel(text, s.cfg.Language):
+	case (s.talkingOver() || s.errand != nil) && isBackchannel(text, s.cfg.Language):
 		s.forget(t)
 		s.resume()
 	default:
 		s.commit(&debt{
 			id: t.id, text: text, ended: min(t.ended, s.now), finalAt: t.finalAt, medium: mediumVoice,
-			lookups: t.lookups, unsaid: t.unsaid, late: t.late,
+			lookups: t.lookups, unsaid: t.unsaid, withheld: t.withheld, late: t.late,
 		}, t.language)
 	}
 }
@@ -76,7 +76,7 @@ func (s *state) onWordless(t *callerTurn) {
 		return
 	}
 	long := t.ended-t.began >= unheard
-	if s.unheardSaid || s.owed != nil || !s.started || s.farewell != nil || !(long || s.deaf) {
+	if s.unheardSaid || s.owed != nil || s.errand != nil || !s.started || s.farewell != nil || !(long || s.deaf) {
 		return
 	}
 	s.unheardSaid = s.sayClip(&reply{kind: KindFallback, speech: t.id, interruptible: true}, s.cfg.Clips.Unheard)
@@ -130,15 +130,22 @@ func (s *state) reopens() bool {
 	return d != nil && d.medium == mediumVoice
 }
 
-// unanswered is the committed turn of which the caller has heard no answer yet.
+// unanswered is the committed turn of which the caller has heard no answer yet, and for
+// which no tool wrote anything.
 func (s *state) unanswered() *debt {
-	if s.owed != nil {
-		return s.owed
+	var d *debt
+	switch r, e := s.reply, s.errand; {
+	case s.owed != nil:
+		d = s.owed
+	case r != nil && r.debt != nil && !r.stopping:
+		d = r.debt
+	case r == nil && e != nil && e.over == nil:
+		d = e.debt
 	}
-	if r := s.reply; r != nil && r.debt != nil && !r.sounding && !r.stopping {
-		return r.debt
+	if d == nil || d.heard || d.wrote {
+		return nil
 	}
-	return nil
+	return d
 }
 
 // lateWords is why a turn that is taken back was not answered.
@@ -154,9 +161,10 @@ func (s *state) reopen() *callerTurn {
 	d.lookups.drop(s, ErrSuperseded)
 	s.takeBackSaid(d)
 	s.record(TurnRefused{SpeechID: d.id, Outcome: "superseded", Reason: lateWords})
+	s.takeBackErrand(d)
 	if s.owed == d {
 		s.owed = nil
-	} else {
+	} else if s.reply != nil {
 		s.reply.merged = true
 		s.stopReply(ErrSuperseded)
 	}

@@ -43,6 +43,19 @@ type (
 		stage stage
 		delta string // with stageWords
 	}
+	// called: the answer of a reply ended with calls of tools; said tells whether it has
+	// words besides.
+	called struct {
+		id    int
+		calls []llm.ToolCall
+		said  bool
+	}
+	// returned is a call of a tool that came back.
+	returned struct {
+		id  int
+		out ToolOutput
+		err error
+	}
 	// finished is a reply that will make no more sound.
 	finished struct {
 		id  int
@@ -70,6 +83,8 @@ func (deafened) isOccurrence()   {}
 func (typed) isOccurrence()      {}
 func (found) isOccurrence()      {}
 func (progressed) isOccurrence() {}
+func (called) isOccurrence()     {}
+func (returned) isOccurrence()   {}
 func (finished) isOccurrence()   {}
 func (pressed) isOccurrence()    {}
 func (dismissed) isOccurrence()  {}
@@ -153,6 +168,16 @@ type (
 		clip    *Clip
 		held    bool // until it is released nothing of it is heard
 	}
+	// run makes a call of a tool; quit cancels it.
+	run struct {
+		id      int
+		call    llm.ToolCall
+		timeout time.Duration
+	}
+	quit struct {
+		id    int
+		cause error
+	}
 	// hold silences a reply at once; release lets it go on from there.
 	hold    struct{ id int }
 	release struct{ id int }
@@ -173,6 +198,8 @@ func (record) isAction()  {}
 func (look) isAction()    {}
 func (drop) isAction()    {}
 func (speak) isAction()   {}
+func (run) isAction()     {}
+func (quit) isAction()    {}
 func (hold) isAction()    {}
 func (release) isAction() {}
 func (hush) isAction()    {}

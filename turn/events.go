@@ -94,7 +94,7 @@ type TurnAgent struct {
 	SpeechID    SpeechID `json:"speech_id"`
 	Text        string   `json:"text"` // what was heard; empty when nothing was
 	Interrupted bool     `json:"interrupted"`
-	Kind        string   `json:"kind"` // "reply", "greeting", "fallback" or "goodbye"
+	Kind        string   `json:"kind"` // "reply", "announce", "receipt", "greeting", "fallback" or "goodbye"
 	HeardMS     float64  `json:"heard_ms"`
 }
 
@@ -163,21 +163,27 @@ type MemoryChange struct {
 }
 
 // MetricsTurn measures one answered turn, in milliseconds on the monotonic
-// clock. The stages from EndpointingMS to PlayoutMS follow each other and add
-// up to FirstAudioMS.
+// clock, at the first sound that the caller hears in it: of the answer, or of what is
+// said while a tool runs. The stages from EndpointingMS to PlayoutMS follow each other
+// and add up to FirstAudioMS.
 type MetricsTurn struct {
 	SpeechID      SpeechID `json:"speech_id"`
-	EndpointingMS float64  `json:"endpointing_ms"`  // end of speech to commit
-	LookupWaitMS  float64  `json:"lookup_wait_ms"`  // commit to the last lookup in or cancelled
-	FirstTokenMS  float64  `json:"first_token_ms"`  // then to the model's first token
-	FirstClauseMS float64  `json:"first_clause_ms"` // then to the first clause given to the voice
-	FirstByteMS   float64  `json:"first_byte_ms"`   // then to the voice's first audio
-	PlayoutMS     float64  `json:"playout_ms"`      // then to the first frame on the track
-	FirstAudioMS  float64  `json:"first_audio_ms"`  // end of speech to the first frame on the track
-	TranscriptMS  float64  `json:"transcript_ms"`   // end of speech to the last final, beside the stages
+	EndpointingMS float64  `json:"endpointing_ms"` // end of speech to commit
+	LookupWaitMS  float64  `json:"lookup_wait_ms"` // commit to the last lookup in or cancelled
+	// ToolsMS is then spent, before the words that sounded first were asked for, on answers
+	// that only called tools and on those tools, or on a tool of an earlier turn that was
+	// still writing. 0 when no tool was called first.
+	ToolsMS       float64 `json:"tools_ms,omitempty"`
+	FirstTokenMS  float64 `json:"first_token_ms"`  // then to the model's first token
+	FirstClauseMS float64 `json:"first_clause_ms"` // then to the first clause given to the voice
+	FirstByteMS   float64 `json:"first_byte_ms"`   // then to the voice's first audio
+	PlayoutMS     float64 `json:"playout_ms"`      // then to the first frame on the track
+	FirstAudioMS  float64 `json:"first_audio_ms"`  // end of speech to the first frame on the track
+	TranscriptMS  float64 `json:"transcript_ms"`   // end of speech to the last final, beside the stages
 	// Preemptive is "kept" when the answer was begun before the turn was
-	// committed, "discarded" when one was begun and thrown away, and empty when
-	// none was; PreemptiveReason says why it was thrown away.
+	// committed, "discarded" when one was begun and thrown away, "withheld" when none was
+	// begun because a tool that writes was running, and empty when there was nothing to
+	// begin; PreemptiveReason says why it was thrown away or withheld.
 	Preemptive       string `json:"preemptive,omitempty"`
 	PreemptiveReason string `json:"preemptive_reason,omitempty"`
 }

@@ -30,7 +30,7 @@ func (s *state) bargeAt() time.Duration {
 	if t == nil || !t.long || !s.speaking || s.closing != nil || t.barged {
 		return never
 	}
-	if (r == nil || !r.interruptible || r.stopping || r.paused) && s.owed == nil {
+	if (r == nil || !r.interruptible || r.stopping || r.paused) && s.owed == nil && s.errand == nil {
 		return never
 	}
 	return s.now
@@ -111,15 +111,15 @@ func (s *state) interrupt() {
 	}
 }
 
-// refuseOwed closes the committed turn that has no reply yet.
+// refuseOwed closes the committed turn that has no reply yet, or whose tools run.
 func (s *state) refuseOwed(outcome, reason string, cause error) SpeechID {
 	d := s.owed
 	if d == nil {
-		return ""
+		return s.dropErrand(outcome, reason, cause)
 	}
 	s.owed = nil
 	d.lookups.drop(s, cause)
-	s.remember(userMessage(d.text))
+	s.keepTurn(d)
 	s.record(TurnRefused{SpeechID: d.id, Outcome: outcome, Reason: reason})
 	return d.id
 }

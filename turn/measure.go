@@ -1,14 +1,16 @@
 package turn
 
-// recordMetrics measures an answered turn at its first sound. A stage that was
+// recordMetrics measures a turn at its first sound. A stage that was
 // not passed (a greeting asks no model) costs nothing.
 func (s *state) recordMetrics(r *reply) {
 	d := r.debt
-	if d == nil {
+	if d == nil || d.measured {
 		return
 	}
+	d.measured = true
 	m := MetricsTurn{SpeechID: d.id, EndpointingMS: ms(d.committed - d.ended), LookupWaitMS: ms(d.settled - d.committed)}
-	last := d.settled
+	last := max(d.settled, r.began)
+	m.ToolsMS = ms(last - d.settled)
 	for _, part := range []struct {
 		stage stage
 		field *float64
@@ -25,10 +27,12 @@ func (s *state) recordMetrics(r *reply) {
 		m.TranscriptMS = ms(d.finalAt - d.ended)
 	}
 	switch {
-	case r.drafted == draftKept:
-		m.Preemptive = draftKept
-	case r.drafted != "":
-		m.Preemptive, m.PreemptiveReason = "discarded", r.drafted
+	case d.drafted:
+		m.Preemptive = "kept"
+	case d.unsaid != "":
+		m.Preemptive, m.PreemptiveReason = "discarded", d.unsaid
+	case d.withheld != "":
+		m.Preemptive, m.PreemptiveReason = "withheld", d.withheld
 	}
 	s.record(m)
 }

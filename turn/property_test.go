@@ -20,8 +20,8 @@ import (
 var schedules = flag.Int("turn.schedules", 100_000, "how many random calls TestRandomSchedules makes")
 
 // TestRandomSchedules makes random calls of speech, interims, finals, barge-ins,
-// keys, slow and deaf lookups, slow and dying models and voices, and hang-ups,
-// and holds what must be so in each of them.
+// keys, slow and deaf lookups, slow and dying models and voices, tools that read and
+// write, are fast, slow, failing, hanging or without their app, and hang-ups, and holds what must be so in each of them.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
 	const chunks = 20
@@ -70,7 +70,9 @@ func playRandomCall(seed uint64, notes bool) (broken string) {
 	if w.chance(80) {
 		cfg.Clips.Goodbye = &Clip{Text: "adiós"}
 	}
+	w.planTools(&cfg)
 	w.state = newState(cfg, analyserOfWords{}, w.chance(40))
+	w.state.tools = prepare(cfg.Tools)
 	w.plan()
 	w.play()
 	return w.broken
@@ -98,6 +100,7 @@ func (w *world) play() {
 			w.perform(a)
 		}
 		w.checkHistory()
+		w.checkFlights()
 		if len(w.queue) == 0 && w.now > 90*time.Second {
 			break
 		}
@@ -143,6 +146,8 @@ func (w *world) happened(o occurrence) {
 		}
 	case found:
 		w.lookups[o.id] = false
+	case returned:
+		delete(w.errands.flying, o.id)
 	case progressed:
 		if o.stage == stageSounding {
 			w.replies[o.id].heard = true
@@ -181,6 +186,10 @@ func (w *world) perform(a action) {
 		}
 	case hush:
 		w.hush(a.id)
+	case run:
+		w.runTool(a)
+	case quit:
+		w.quitTool(a)
 	case leave:
 		w.left = true
 	}
@@ -190,6 +199,7 @@ func (w *world) perform(a action) {
 }
 
 func (w *world) recorded(ev Event) {
+	w.toolRecorded(ev)
 	switch ev := ev.(type) {
 	case TurnUser:
 		if _, ok := w.turns[ev.SpeechID]; ok {
@@ -216,7 +226,7 @@ func (w *world) recorded(ev Event) {
 	case MemoryOps:
 		w.checkWait(ev.WaitedMS)
 	case MetricsTurn:
-		sum := ev.EndpointingMS + ev.LookupWaitMS + ev.FirstTokenMS + ev.FirstClauseMS + ev.FirstByteMS + ev.PlayoutMS
+		sum := ev.EndpointingMS + ev.LookupWaitMS + ev.ToolsMS + ev.FirstTokenMS + ev.FirstClauseMS + ev.FirstByteMS + ev.PlayoutMS
 		if d := sum - ev.FirstAudioMS; d > 0.01 || d < -0.01 {
 			w.fail("the stages add up to %v of %v", sum, ev.FirstAudioMS)
 		}
@@ -232,30 +242,28 @@ func (w *world) checkWait(ms float64) {
 // checkRequest holds what providers demand: sides that alternate, and no tool
 // call without its result.
 func (w *world) checkRequest(req llm.Request) {
+	w.checkCalls(req.Messages)
 	for i, m := range req.Messages {
-		if len(m.ToolCalls) > 0 {
-			if i+1 >= len(req.Messages) || req.Messages[i+1].ToolCallID != m.ToolCalls[0].ID {
-				w.fail("a tool call without its result")
-			}
-		}
-		if i > 0 && m.Role == req.Messages[i-1].Role && m.Role != llm.System {
+		if i > 0 && m.Role == req.Messages[i-1].Role && m.Role != llm.System && m.Role != llm.ToolRole {
 			w.fail("two messages of %s follow each other in a request", m.Role)
 		}
 	}
 }
 
 func (w *world) checkHistory() {
+	w.checkCalls(w.state.history)
 	for i, m := range w.state.history {
-		if i > 0 && m.Role == w.state.history[i-1].Role {
+		if i > 0 && m.Role == w.state.history[i-1].Role && m.Role != llm.ToolRole {
 			w.fail("two messages of %s follow each other in the history", m.Role)
 		}
-		if strings.TrimSpace(m.Content) == "" {
+		if strings.TrimSpace(m.Content) == "" && len(m.ToolCalls) == 0 {
 			w.fail("an empty message in the history")
 		}
 	}
 }
 
 func (w *world) checkOutcomes() {
+	w.checkErrands()
 	for id, n := range w.turns {
 		if n != 1 {
 			w.fail("turn %s has %d outcomes", id, n)

@@ -20,13 +20,14 @@ type speech struct {
 	voice  Voice
 	says   []tts.Pronunciation
 	report func(stage stage, delta string)
+	called func(calls []llm.ToolCall, said bool) // the model's answer ended with calls
 
 	script *script // what is to be said, shared by the three
 	player *player
 }
 
-func newSpeech(job speak, ports Ports, says []tts.Pronunciation, report func(stage, string)) *speech {
-	sp := &speech{job: job, model: ports.Model, voice: ports.Voice, says: says, report: report, script: newScript()}
+func newSpeech(job speak, ports Ports, says []tts.Pronunciation) *speech {
+	sp := &speech{job: job, model: ports.Model, voice: ports.Voice, says: says, script: newScript()}
 	sp.player = newPlayer(sp.script, ports.Mouth, job.held)
 	if job.clip != nil {
 		sp.script.addClip(job.clip)
@@ -119,6 +120,9 @@ func (sp *speech) write(ctx context.Context) (*modelUse, error) {
 	}
 	use, err := sp.ask(ctx, split)
 	sp.addClauses(split.Flush())
+	if calls := use.result.ToolCalls; err == nil && len(calls) > 0 {
+		sp.called(calls, sp.script.saysAnything())
+	}
 	if err == nil && !sp.script.saysAnything() && len(use.result.ToolCalls) == 0 {
 		err = errors.New("ask model: the answer has nothing that can be spoken")
 	}

@@ -27,12 +27,14 @@ type state struct {
 	cfg      Config
 	analyser Analyser
 	recalls  bool // the agent has a memory policy
+	tools    map[string]tool
+	callIDs  map[string]int // how often each id of a tool's call has come
 
 	now     time.Duration // of the occurrence in hand, since the conversation began
 	actions []action      // asked for by the occurrence in hand
 
 	// made counts what has been given an id.
-	made struct{ turns, lookups, replies int }
+	made struct{ turns, lookups, replies, calls int }
 
 	started  bool        // the caller hears us
 	speaking bool        // the detector says that the caller speaks
@@ -40,12 +42,16 @@ type state struct {
 	owed     *debt       // committed and not yet being answered
 	draft    *draft      // an answer begun before its turn was committed, not heard yet
 	reply    *reply      // being made or heard
+	errand   *errand     // what the app's tools do for the turn in hand
+	running  []*toolCall // asked of the app and not back, oldest first; of earlier turns too
 	keys     keys        // pressed, not yet a turn
 	farewell *End        // we are saying goodbye, and end with this
 	closing  *End        // why we are on our way out
 	left     bool
 
-	history []llm.Message // append-only: what was said and heard
+	// history is append-only: what was said and heard, and what tools returned. One that
+	// still runs has its result filled in.
+	history []llm.Message
 	saidAt  time.Duration // when the caller's last turn was committed
 	said    []utterance   // the caller's last committed turns, oldest first: what a question may lean on
 
@@ -77,6 +83,7 @@ type callerTurn struct {
 	lookups   lookups
 	undrafted bool   // a draft of its answer failed: there is no second one
 	unsaid    string // why a draft of its answer was thrown away, empty when none was
+	withheld  string // why none was begun, empty when one was or could not be
 }
 
 // text is the whole turn so far.
@@ -134,8 +141,17 @@ type debt struct {
 	medium    string
 	lookups   lookups
 	cancelled bool     // its budget is spent and its lookups were told
+	drafted   bool     // its answer was begun before the commit
 	unsaid    string   // why a draft of its answer was thrown away
+	withheld  string   // why none was begun
 	late      SpeechID // the turn that it goes on with
+
+	material material      // what the model is given of its lookups
+	rounds   int           // answers that called tools
+	exchange []llm.Message // those calls and their results
+	wrote    bool          // one of them writes: the turn cannot be taken back
+	heard    bool          // the caller heard something of the agent in it
+	measured bool
 }
 
 // reply is what the agent is saying, or about to say.
@@ -153,13 +169,15 @@ type reply struct {
 	told          bool   // some of its words were shown
 	late          error  // it was stopped because nothing of it was heard in time
 	lateCode      string // whom it was waiting for then
-	drafted       string // "kept" when it was begun before the commit, else why a draft was not
 	marks         [stageSounding + 1]time.Duration
 }
 
 func newState(cfg Config, analyser Analyser, recalls bool) *state {
 	cfg.Timing = cfg.Timing.withDefaults()
-	return &state{cfg: cfg, analyser: analyser, recalls: recalls, quietSince: never}
+	return &state{
+		cfg: cfg, analyser: analyser, recalls: recalls, quietSince: never,
+		tools: prepareTools(cfg.Tools), callIDs: map[string]int{},
+	}
 }
 
 func (s *state) do(a action)     { s.actions = append(s.actions, a) }
@@ -171,7 +189,7 @@ func (s *state) newSpeech() SpeechID {
 
 // nextDeadline is the earliest moment at which the state wants to be woken.
 func (s *state) nextDeadline() time.Duration {
-	return min(s.commitAt(), s.bargeAt(), s.resumeAt(), s.budgetAt(), s.patienceAt(), s.keysAt(), s.awayAt(), s.ceilingAt())
+	return min(s.commitAt(), s.bargeAt(), s.resumeAt(), s.budgetAt(), s.patienceAt(), s.keysAt(), s.toolAt(), s.writeAt(), s.awayAt(), s.ceilingAt())
 }
 
 // ms writes a duration as milliseconds, to the microsecond.

@@ -31,6 +31,8 @@ func (s *state) apply(o occurrence) {
 		s.onProgress(o)
 	case finished:
 		s.onFinished(o)
+	case returned:
+		s.onReturned(o)
 	case burst:
 		s.record(Failure{Code: CodePanic, Message: "internal error", SpeechID: s.currentSpeech()})
 		s.close(End{Reason: "error", By: "platform"})
@@ -73,6 +75,8 @@ func (s *state) applyOpen(o occurrence) {
 		s.sayGoodbye(o.end)
 	case found:
 		s.onFound(o)
+	case called:
+		s.onCalled(o)
 	}
 }
 
@@ -95,6 +99,9 @@ func (s *state) expire() {
 	}
 	if s.now >= s.patienceAt() {
 		s.losePatience()
+	}
+	if s.now >= s.toolAt() {
+		s.expireTools()
 	}
 	if s.now >= s.awayAt() {
 		s.userState = "away"
@@ -122,9 +129,26 @@ func (s *state) advance() {
 			s.advance()
 		}
 	case s.owed != nil && s.owed.lookups.settled():
-		s.answer()
+		s.settleOwed()
+	case s.errand != nil:
+		s.pursue()
 	default:
 		s.beginDraft()
+	}
+}
+
+// settleOwed answers the turn that is owed, whose lookups are in, once no tool of an
+// earlier turn is writing, or that takes too long.
+func (s *state) settleOwed() {
+	if s.owed.settled == 0 {
+		s.owed.settled = s.now
+	}
+	if s.awaitsWriting() {
+		return
+	}
+	s.answer()
+	if s.reply == nil { // it was a draft that only calls tools
+		s.advance()
 	}
 }
 
@@ -272,6 +296,7 @@ func (s *state) close(end End) {
 	}
 	s.closing = &end
 	s.dropDraft(end.Error())
+	s.withdrawAll(end)
 	if s.turn != nil {
 		s.turn.lookups.drop(s, end)
 		s.abandonWords()
@@ -302,7 +327,7 @@ func (s *state) settleStates() {
 	switch {
 	case s.reply != nil && s.reply.sounding && !s.reply.paused:
 		agent = "speaking"
-	case s.owed != nil || s.reply != nil && s.reply.kind != KindGreeting && !s.reply.paused:
+	case s.owed != nil || s.errand != nil || s.reply != nil && s.reply.kind != KindGreeting && !s.reply.paused:
 		agent = "thinking"
 	case s.started:
 		agent = "listening"

@@ -76,6 +76,12 @@ const endCall = "end_call"
 // PlatformTools are the names that no tool of an app may have.
 func PlatformTools() []string { return []string{search.String(), recall.String(), endCall} }
 
+// Causes with which a call of a tool is cancelled, besides ErrSuperseded and an End.
+var (
+	errToolLate         = errors.New("tool is out of time")
+	errConversationOver = errors.New("conversation is over")
+)
+
 // toolName is what model providers take for the name of a function.
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 

@@ -11,6 +11,7 @@ import (
 
 	"headstart/memory"
 	"headstart/retrieval"
+	"headstart/turn/llm"
 	"headstart/turn/stt"
 )
 
@@ -29,7 +30,8 @@ type world struct {
 	turns   map[SpeechID]int // committed turns, and how many outcomes each has
 	replies map[int]*voicing
 	lookups map[int]bool // running
-	said    []TurnUser   // committed and not taken back
+	errands errands
+	said    []TurnUser // committed and not taken back
 	audible int
 	held    int
 }
@@ -40,6 +42,9 @@ type voicing struct {
 	text               string
 	heard              bool
 	fails              error
+	calls              []llm.ToolCall // of the model's answer
+	calledAt           time.Duration
+	said               bool // the answer has words
 }
 
 type pending struct {
@@ -206,6 +211,8 @@ func (w *world) speak(s speak) {
 	switch {
 	case w.state.closing != nil:
 		w.fail("the agent begins to speak after the call was closed")
+	case s.held && w.writing():
+		w.fail("an answer is begun before its turn is committed while a tool writes")
 	case s.say == "" && s.clip == nil:
 		w.checkRequest(s.request)
 	}
@@ -221,6 +228,12 @@ func (w *world) speak(s speak) {
 	} else if w.chance(20) {
 		v.fails = errors.New("broken")
 	}
+	if s.say == "" && s.clip == nil && v.fails == nil {
+		v.calls, v.said = w.anyCalls(s.request), w.chance(50)
+	}
+	if len(v.calls) > 0 {
+		w.call(s.id, v)
+	}
 	if !s.held {
 		w.goOn(s.id)
 	} else if v.fails != nil && w.chance(70) {
@@ -231,7 +244,7 @@ func (w *world) speak(s speak) {
 // goOn lets a reply sound, and end, or not.
 func (w *world) goOn(id int) {
 	v := w.replies[id]
-	if w.chance(10) {
+	if len(v.calls) > 0 && !v.said || w.chance(10) {
 		return // nothing is ever heard of it
 	}
 	first := w.upTo([]int{100, 2000, 7000}[w.rng.IntN(3)])
@@ -243,7 +256,8 @@ func (w *world) goOn(id int) {
 	w.after(first, progressed{id, stageSounding, ""})
 	w.after(first, progressed{id, stageWords, v.text})
 	if w.chance(95) {
-		w.after(first+w.upTo(4000), finished{id, outcome{text: v.text, heard: time.Second, whole: v.fails == nil, err: v.fails, code: CodeTTS}})
+		last := max(first+w.upTo(4000), v.calledAt-w.now)
+		w.after(last, finished{id, outcome{text: v.text, heard: time.Second, whole: v.fails == nil, err: v.fails, code: CodeTTS, calls: v.calls}})
 	}
 }
 
@@ -276,6 +290,10 @@ func (w *world) dropReply(id int) {
 			}
 		case finished:
 			if o.id == id {
+				continue
+			}
+		case called: // one on its way may still come
+			if o.id == id && w.chance(70) {
 				continue
 			}
 		}
