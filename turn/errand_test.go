@@ -63,11 +63,12 @@ func told(l *turntest.Log) []string {
 func said(req llm.Request) []string {
 	var list []string
 	for _, m := range req.Messages[1:] {
-		text := string(m.Role) + ": " + m.Content
+		var text strings.Builder
+		text.WriteString(string(m.Role) + ": " + m.Content)
 		for _, c := range m.ToolCalls {
-			text += " -> " + c.ID + " " + c.Name + string(c.Arguments)
+			text.WriteString(" -> " + c.ID + " " + c.Name + string(c.Arguments))
 		}
-		list = append(list, text)
+		list = append(list, text.String())
 	}
 	return list
 }
