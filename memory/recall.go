@@ -90,21 +90,35 @@ func NewIndex(r Reading, facts []Held) (*Index, error) {
 // Len is the number of facts that may be recalled.
 func (x *Index) Len() int { return len(x.facts) }
 
+// Query is what a caller said.
+type Query struct {
+	Text string
+	// Before are the caller's last turns, oldest first. A question that leans on them
+	// is asked together with them, as in a search: see retrieval.Query.Before.
+	Before []string
+}
+
+// Recalled is what came back for a query.
+type Recalled struct {
+	Facts    []Fact // best first
+	Followed bool   // the query was asked together with the turns before it
+}
+
 // Recall returns the best six facts for what a caller said, best first; none when
 // none holds a word of it and none is near it. When the embedder is late or fails
 // the words answer alone. It fails with the cause of ctx, unless that is
 // retrieval.ErrBudgetSpent and the words are in.
-func (x *Index) Recall(ctx context.Context, query string) ([]Fact, error) {
-	r, err := x.Rank(ctx, query, retrieval.Fused, recallPool)
+func (x *Index) Recall(ctx context.Context, q Query) (Recalled, error) {
+	r, err := x.Rank(ctx, q, retrieval.Fused, recallPool)
 	if err != nil {
-		return nil, err
+		return Recalled{}, err
 	}
-	return r.Facts[:min(len(r.Facts), BestFacts)], nil
+	return Recalled{r.Facts[:min(len(r.Facts), BestFacts)], r.Followed}, nil
 }
 
 // RankedFacts is a ranking with its times.
 type RankedFacts struct {
-	Facts []Fact
+	Recalled
 	// Cosine is the best of all facts with the question; Degraded is why vectors are
 	// missing, nil when all took part.
 	Cosine   float64
@@ -115,13 +129,13 @@ type RankedFacts struct {
 
 // Rank is Recall down to any depth and of any arm, for evaluation: the first six
 // are what Recall hands out.
-func (x *Index) Rank(ctx context.Context, query string, arm retrieval.Arm, depth int) (RankedFacts, error) {
+func (x *Index) Rank(ctx context.Context, q Query, arm retrieval.Arm, depth int) (RankedFacts, error) {
 	if len(x.facts) == 0 {
 		return RankedFacts{}, nil
 	}
 	began := time.Now()
 	ranked, err := x.searcher.Rank(ctx, retrieval.Ranking{
-		Query: retrieval.Query{Org: oneOrg, Text: query, Bases: []retrieval.Attachment{{Base: oneOrg}}},
+		Query: retrieval.Query{Org: oneOrg, Text: q.Text, Before: q.Before, Bases: []retrieval.Attachment{{Base: oneOrg}}},
 		Depth: depth, Arm: arm,
 	})
 	if err != nil {
@@ -134,7 +148,7 @@ func (x *Index) Rank(ctx context.Context, query string, arm retrieval.Arm, depth
 	}
 	x.nudge(facts[:min(len(facts), BestFacts)])
 	return RankedFacts{
-		Facts: facts, Cosine: ranked.Cosine, Degraded: ranked.Degraded,
+		Recalled: Recalled{facts, ranked.Followed}, Cosine: ranked.Cosine, Degraded: ranked.Degraded,
 		Took: time.Since(began) - ranked.EmbedTook, EmbedTook: ranked.EmbedTook,
 	}, nil
 }

@@ -36,12 +36,18 @@ func index(t testing.TB, e retrieval.Embedder, facts ...memory.Held) *memory.Ind
 
 func recalled(t testing.TB, x *memory.Index, query string) []string {
 	t.Helper()
-	facts, err := x.Recall(t.Context(), query)
+	return recalledAfter(t, x, query)
+}
+
+// recalledAfter is recalled of a question that the caller asks after other turns.
+func recalledAfter(t testing.TB, x *memory.Index, query string, before ...string) []string {
+	t.Helper()
+	r, err := x.Recall(t.Context(), memory.Query{Text: query, Before: before})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ids := []string{}
-	for _, f := range facts {
+	for _, f := range r.Facts {
 		ids = append(ids, f.ID)
 	}
 	return ids
@@ -74,12 +80,12 @@ func TestRecall(t *testing.T) {
 	if x.Len() != 3 {
 		t.Errorf("%d facts, want the 3 that are current", x.Len())
 	}
-	facts, err := x.Recall(t.Context(), "perro")
+	r, err := x.Recall(t.Context(), memory.Query{Text: "perro"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []memory.Fact{{ID: "3", Text: "Tiene un perro que se llama Bruno", Source: "call-3", Since: today.Add(-day), Confidence: 0.9, Score: 1}}
-	if diff := cmp.Diff(want, facts); diff != "" {
+	if diff := cmp.Diff(want, r.Facts); diff != "" {
 		t.Fatalf("facts (-want +got):\n%s", diff)
 	}
 }
@@ -130,14 +136,14 @@ func TestRecallWithABrokenEmbedderAnswersByWords(t *testing.T) {
 	if diff := cmp.Diff([]string{"1"}, recalled(t, x, "perro")); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	ranked, err := x.Rank(t.Context(), "perro", retrieval.Fused, 6)
+	ranked, err := x.Rank(t.Context(), memory.Query{Text: "perro"}, retrieval.Fused, 6)
 	if err != nil || !errors.Is(ranked.Degraded, e.err) {
 		t.Fatalf("degraded by %v, %v; want %v", ranked.Degraded, err, e.err)
 	}
 	gone := errors.New("caller hung up")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
-	if _, err := x.Recall(ctx, "perro"); !errors.Is(err, gone) {
+	if _, err := x.Recall(ctx, memory.Query{Text: "perro"}); !errors.Is(err, gone) {
 		t.Fatalf("error %v, want its cause %v", err, gone)
 	}
 }
@@ -228,6 +234,35 @@ func TestRecencyDecidesBetweenEquals(t *testing.T) {
 	}
 }
 
+// A question that leans on what the caller said before recalls what both are about,
+// and one that says all itself does not.
+func TestARecallLeansOnTheTurnsBefore(t *testing.T) {
+	t.Parallel()
+	x := index(t, nil,
+		held("1", "Su hijo Luis es alérgico al polen", day), held("2", "Su hija Eva tiene asma", day),
+		held("3", "Tiene seguro de Sanitas", day), held("4", "Prefiere las citas por la mañana", day))
+	for _, c := range []struct {
+		query  string
+		before []string
+		want   []string
+	}{
+		{"¿y el otro?", nil, []string{}},
+		{"¿y el otro?", []string{"¿qué alergia tiene mi hijo Luis?"}, []string{"1", "2"}},
+		{"¿y el otro?", []string{"¿qué seguro tengo?", "buenas", "mi hijo Luis"}, []string{"1", "2"}}, // the last two count
+		{"¿y Eva?", []string{"¿qué tenía mi hijo Luis?"}, []string{"2", "1"}},                         // what it says goes first
+		{"¿y el otro?", []string{"600 123 456"}, []string{}},                                          // a number is no question
+		{"quiero cambiar de seguro médico, compañía y sucursal", []string{"mi hijo Luis"}, []string{"3"}},
+	} {
+		if diff := cmp.Diff(c.want, recalledAfter(t, x, c.query, c.before...)); diff != "" {
+			t.Errorf("%q after %q (-want +got):\n%s", c.query, c.before, diff)
+		}
+		r, err := x.Recall(t.Context(), memory.Query{Text: c.query, Before: c.before})
+		if leant := len(c.before) > 0 && len(c.want) > 0 && c.want[0] != "3"; err != nil || r.Followed != leant {
+			t.Errorf("%q after %q: followed %v, %v", c.query, c.before, r.Followed, err)
+		}
+	}
+}
+
 func BenchmarkRecall(b *testing.B) {
 	e := embed.Hashing(384)
 	for _, n := range []int{50, 500} {
@@ -243,12 +278,18 @@ func BenchmarkRecall(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		for _, arm := range []retrieval.Arm{retrieval.Words, retrieval.Fused} {
-			x := index(b, instant{e, facts[0].Vector}, facts...)
-			b.Run(fmt.Sprintf("%s/%d", arm, n), func(b *testing.B) {
+		x := index(b, instant{e, facts[0].Vector}, facts...)
+		alone := memory.Query{Text: "palabra1 palabra20 palabra300 palabra4"}
+		follow := memory.Query{Text: alone.Text, Before: []string{"palabra2 palabra30 palabra7", "palabra3 palabra40"}}
+		for _, c := range []struct {
+			name string
+			q    memory.Query
+			arm  retrieval.Arm
+		}{{"words", alone, retrieval.Words}, {"fused", alone, retrieval.Fused}, {"words-follow", follow, retrieval.Words}, {"fused-follow", follow, retrieval.Fused}} {
+			b.Run(fmt.Sprintf("%s/%d", c.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if _, err := x.Rank(b.Context(), "palabra1 palabra20 palabra300 palabra4", arm, 30); err != nil {
+					if _, err := x.Rank(b.Context(), c.q, c.arm, 30); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"headstart/memory"
 	"headstart/retrieval"
 	"headstart/turn/crew"
 	"headstart/turn/llm"
@@ -301,7 +302,7 @@ func (c *Conversation) lookUp(ctx context.Context, l look) {
 	if l.kind == search {
 		out.docs, out.err = c.ports.Searcher.Search(ctx, retrieval.Query{Org: c.cfg.Org, Text: l.query, Bases: c.cfg.Bases, Before: l.before, Written: l.written})
 	} else {
-		out.facts, out.err = c.ports.Recaller.Recall(ctx, l.query)
+		out.memory, out.err = c.ports.Recaller.Recall(ctx, memory.Query{Text: l.query, Before: l.before})
 	}
 	c.hand(found{l.id, out})
 }

@@ -50,7 +50,7 @@ func (l lookups) found() material {
 		m.passages = retrieval.Limit(one.out.docs.Passages, retrieval.SpokenTokens)
 	}
 	if one := l[recall]; one != nil && !one.running && one.out.err == nil {
-		m.facts = one.out.facts
+		m.facts = one.out.memory.Facts
 	}
 	return m
 }

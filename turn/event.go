@@ -103,9 +103,9 @@ func (e End) Error() string { return "call ended: " + e.Reason + " by " + e.By }
 
 // findings are what a lookup came back with.
 type findings struct {
-	docs  retrieval.Result // of a search
-	facts []memory.Fact    // of a recall
-	err   error
+	docs   retrieval.Result // of a search
+	memory memory.Recalled
+	err    error
 }
 
 // stage is a moment in the life of a reply, in the order that they are reached.

@@ -144,8 +144,10 @@ type MemoryOps struct {
 	Contact  string        `json:"contact,omitempty"`
 	Query    string        `json:"query,omitempty"`
 	Facts    []memory.Fact `json:"facts"` // never null
-	TookMS   float64       `json:"took_ms"`
-	WaitedMS float64       `json:"waited_ms,omitempty"`
+	// Followed tells that a recall was asked together with the turns before it.
+	Followed bool    `json:"followed,omitempty"`
+	TookMS   float64 `json:"took_ms"`
+	WaitedMS float64 `json:"waited_ms,omitempty"`
 	// Changes are what a remember does to the facts: with Facts enough to do it
 	// again. Refused are the facts that it did not keep, and why.
 	Changes []MemoryChange   `json:"changes,omitempty"`

@@ -11,9 +11,9 @@ import (
 	"headstart/turn/turntest"
 )
 
-// TestASearchLeansOnTheTurnsBefore: each search of a turn, early or not, is given the
+// TestLookupsLeanOnTheTurnsBefore: each lookup of a turn, early or not, is given the
 // turns before it and never its own words; new words alone restart it.
-func TestASearchLeansOnTheTurnsBefore(t *testing.T) {
+func TestLookupsLeanOnTheTurnsBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		follow := turntest.Utterance{
@@ -24,7 +24,8 @@ func TestASearchLeansOnTheTurnsBefore(t *testing.T) {
 		b := newBench(t, turntest.Speaks(same(), follow), model)
 		searcher := &turntest.Searcher{Result: onePassage, Took: 10 * time.Millisecond}
 		searcher.Result.Followed = true
-		b.ports.Searcher = searcher
+		recaller := &turntest.Recaller{Took: 10 * time.Millisecond, Followed: true}
+		b.ports.Searcher, b.ports.Recaller = searcher, recaller
 		b.run(t, 10*time.Second)
 
 		type asked struct {
@@ -35,6 +36,10 @@ func TestASearchLeansOnTheTurnsBefore(t *testing.T) {
 		for _, q := range searcher.Asked() {
 			got = append(got, asked{q.Text, q.Before})
 		}
+		var recalls []asked
+		for _, q := range recaller.Asked() {
+			recalls = append(recalls, asked(q))
+		}
 		first := []string{same().Final}
 		want := []asked{
 			{"¿Qué horario tienen", nil},
@@ -44,6 +49,14 @@ func TestASearchLeansOnTheTurnsBefore(t *testing.T) {
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Fatalf("asked (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff(want, recalls); d != "" {
+			t.Fatalf("recalled (-want +got):\n%s", d)
+		}
+		for _, op := range turntest.All[turn.MemoryOps](b.log) {
+			if !op.Followed {
+				t.Fatalf("%+v does not tell that it was followed", op)
+			}
 		}
 		for _, docs := range turntest.All[turn.DocsSources](b.log) {
 			if !docs.Followed {

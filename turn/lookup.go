@@ -216,7 +216,7 @@ func (s *state) recordRecall(d *debt, l *lookup) []memory.Fact {
 		return nil
 	}
 	op := MemoryOps{
-		SpeechID: d.id, Op: "recall", Query: l.query, Facts: l.out.facts,
+		SpeechID: d.id, Op: "recall", Query: l.query, Facts: l.out.memory.Facts, Followed: l.out.memory.Followed,
 		TookMS: ms(l.came - l.began), WaitedMS: ms(l.waited(d)),
 	}
 	if op.Facts == nil {
@@ -226,7 +226,7 @@ func (s *state) recordRecall(d *debt, l *lookup) []memory.Fact {
 		op.Contact = s.cfg.Contact.ID
 	}
 	s.record(op)
-	return l.out.facts
+	return l.out.memory.Facts
 }
 
 func (s *state) recordSkipped(d *debt, k kind, l *lookup) {

@@ -58,7 +58,7 @@ type Searcher interface {
 
 // Recaller looks up what is remembered of the contact on the line.
 type Recaller interface {
-	Recall(ctx context.Context, query string) ([]memory.Fact, error)
+	Recall(ctx context.Context, q memory.Query) (memory.Recalled, error)
 }
 
 // Toolbox runs the app's own tools.

@@ -187,7 +187,7 @@ func (w *world) look(l look) {
 	out := findings{docs: retrieval.Result{Passages: []retrieval.Passage{{ID: fmt.Sprint(w.rng.IntN(3)), Text: "x"}}}}
 	switch {
 	case l.kind == recall:
-		out = findings{facts: []memory.Fact{{Text: "f"}}}
+		out = findings{memory: memory.Recalled{Facts: []memory.Fact{{Text: "f"}}}}
 	case w.chance(20):
 		out = findings{}
 	case w.chance(10):

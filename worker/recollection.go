@@ -109,17 +109,17 @@ func (r *recollection) load(ctx context.Context, cfg Config, recollect Recollect
 
 // Recall implements turn.Recaller. Whose facts they are was settled when the
 // call began: nothing that is asked can change it.
-func (r *recollection) Recall(ctx context.Context, query string) ([]memory.Fact, error) {
+func (r *recollection) Recall(ctx context.Context, q memory.Query) (memory.Recalled, error) {
 	select {
 	case <-r.loaded:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("facts are not loaded yet: %w", context.Cause(ctx))
+		return memory.Recalled{}, fmt.Errorf("facts are not loaded yet: %w", context.Cause(ctx))
 	}
 	switch {
 	case r.err != nil:
-		return nil, r.err
+		return memory.Recalled{}, r.err
 	case r.erased.Load():
-		return nil, nil
+		return memory.Recalled{}, nil
 	}
-	return r.recall.Recall(ctx, query)
+	return r.recall.Recall(ctx, q)
 }

@@ -21,12 +21,12 @@ import (
 // told answers each recall with all it was opened with.
 type told []memory.Held
 
-func (h told) Recall(context.Context, string) ([]memory.Fact, error) {
+func (h told) Recall(context.Context, memory.Query) (memory.Recalled, error) {
 	var facts []memory.Fact
 	for _, f := range h {
 		facts = append(facts, f.Fact)
 	}
-	return facts, nil
+	return memory.Recalled{Facts: facts}, nil
 }
 
 func opens(_ context.Context, held []memory.Held) (turn.Recaller, error) { return told(held), nil }
@@ -61,7 +61,8 @@ func TestRecallOfWhatIsLoaded(t *testing.T) {
 				time.Sleep(c.asked)
 				ctx, cancel := context.WithTimeoutCause(t.Context(), 250*time.Millisecond, retrieval.ErrBudgetSpent)
 				defer cancel()
-				facts, err := recall.Recall(ctx, "¿qué sabes del contacto +493012345678?")
+				got, err := recall.Recall(ctx, memory.Query{Text: "¿qué sabes del contacto +493012345678?"})
+				facts := got.Facts
 				giveUp()
 				switch {
 				case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)):
@@ -132,7 +133,7 @@ func TestOneEmbeddingServesSearchAndRecall(t *testing.T) {
 				}
 			})
 			both.Go(func() {
-				if facts, err := index.Recall(t.Context(), question); err != nil || len(facts) != 1 {
+				if facts, err := index.Recall(t.Context(), memory.Query{Text: question}); err != nil || len(facts.Facts) != 1 {
 					t.Errorf("recall: %v, %v", facts, err)
 				}
 			})
@@ -154,9 +155,9 @@ func TestACallThatIsOnForgets(t *testing.T) {
 	hers, endHers := worker.Recollection(t.Context(), s.worker, "user1")
 	his, endHis := worker.Recollection(t.Context(), s.worker, "user11")
 	for i, want := range []int{1, 0} {
-		facts, err := hers.Recall(t.Context(), "x")
-		others, otherErr := his.Recall(t.Context(), "x")
-		if err != nil || otherErr != nil || len(facts) != want || len(others) != 1 {
+		facts, err := hers.Recall(t.Context(), memory.Query{Text: "x"})
+		others, otherErr := his.Recall(t.Context(), memory.Query{Text: "x"})
+		if err != nil || otherErr != nil || len(facts.Facts) != want || len(others.Facts) != 1 {
 			t.Fatalf("%d: %v, %v; %v, %v", i, facts, err, others, otherErr)
 		}
 		if n := s.worker.Forget("user1"); n != 1 {

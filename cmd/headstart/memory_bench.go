@@ -25,6 +25,7 @@ type memoryBench struct {
 	arm       string
 	calibrate string
 	on        string
+	follow    bool
 	asJSON    bool
 }
 
@@ -40,6 +41,9 @@ the first 1, 5, 10 and 20 facts. The figures in front are of categories 1 to 4;
 category 5 holds questions that nothing answers, and shows how they differ. Times
 are of the recall alone, without the embedder.
 
+With --follow each question is asked after those before it, as turns of one call: what
+a short one is recalled together with has nothing to do with it.
+
 With --calibrate odd --on even, the weights of the two branches are fitted on every
 other question and judged on the rest.`,
 		Example: `  headstart memory bench --format locomo locomo10.json --arm words
@@ -53,6 +57,7 @@ other question and judged on the rest.`,
 	f.StringVar(&o.format, "format", "locomo", "`FORMAT` of the file: locomo")
 	f.StringVar(&o.arm, "arm", string(retrieval.Fused), "what is ranked: words, vectors or fused")
 	f.StringVar(&o.calibrate, "calibrate", "", "fit the weights of the branches on this half of the questions: odd or even")
+	f.BoolVar(&o.follow, "follow", false, "ask each question after those before it, as turns of one call")
 	f.StringVar(&o.on, "on", "", "judge only this half of the questions: odd or even")
 	f.BoolVar(&o.asJSON, "json", false, "one JSON object in place of the table")
 	return cmd
@@ -98,7 +103,7 @@ func (o *memoryBench) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	options := locomo.Options{Arm: retrieval.Arm(o.arm), Progress: stagesOn(cmd.ErrOrStderr())}
+	options := locomo.Options{Arm: retrieval.Arm(o.arm), Follow: o.follow, Progress: stagesOn(cmd.ErrOrStderr())}
 	if options.Progress == nil {
 		options.Progress = func(string, int, int) {}
 	}
@@ -174,6 +179,9 @@ func writeMemoryBench(out io.Writer, r locomo.Report) error {
 	a := r.Abstention
 	fmt.Fprintf(out, "\n%d questions that nothing answers: %d found nothing; best cosine %.3f on average, %.3f of the others, told apart in %.3f of pairs\n",
 		a.Questions, a.FoundNothing, a.Cosine, a.AnswerableCosine, a.Separation)
+	if r.Followed > 0 {
+		fmt.Fprintf(out, "%d questions were short, or pointed back, and were asked together with those before them\n", r.Followed)
+	}
 	if r.Degraded > 0 {
 		fmt.Fprintf(out, "%d questions were answered by words alone: the embedder was late or failed\n", r.Degraded)
 	}

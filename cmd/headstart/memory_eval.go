@@ -38,7 +38,8 @@ func memoryEvalCommand() *cobra.Command {
 		Long: `Reads [{"holds": [facts], "asks": question, "expects": words}] and, for each, writes
 the facts to a scratch contact, asks as a call asks, and deletes them. A question is
 answered when a fact that came back contains what was expected, accents dropped,
-case folded, spaces squeezed. The store is a SQLite of its own, gone at the end.
+case folded, spaces squeezed. "before", turns of the caller before the question, makes
+it a follow-up. The store is a SQLite of its own, gone at the end.
 
 With --extraction it reads [{"turns": [...], "policy": {"remember", "forget"}, "keeps":
 [words], "refuses": [words]}]: what a call must and must not teach. A lesson may carry

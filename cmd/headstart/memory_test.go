@@ -65,6 +65,10 @@ func TestMemoryBench(t *testing.T) {
 			t.Errorf("no %s in %s", key, out)
 		}
 	}
+	out, err = command(t, "memory", "bench", file, "--arm", "words", "--follow")
+	if err != nil || !strings.Contains(out, "asked together with those before them") {
+		t.Fatal(err, out)
+	}
 	out, err = command(t, "memory", "bench", file, "--embedder", "hashing", "--embedder-option", "dim=64", "--calibrate", "odd", "--on", "even")
 	if err != nil {
 		t.Fatal(err, out)
@@ -93,7 +97,7 @@ func TestMemoryEval(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	out, err = command(t, "memory", "eval", "../../testdata/memory/recall.json", "--language", "es")
-	if err != nil || !strings.Contains(out, "8 of 8 answered") {
+	if err != nil || !strings.Contains(out, "9 of 9 answered") {
 		t.Fatal(err, out)
 	}
 }

@@ -29,9 +29,11 @@ const maxGolden = 8 << 20
 // Question is one of a recall golden: what is held, what is asked, and what must
 // stand in a fact that comes back.
 type Question struct {
-	Holds   []Hold `json:"holds"`
-	Asks    string `json:"asks"`
-	Expects string `json:"expects"`
+	Holds []Hold `json:"holds"`
+	Asks  string `json:"asks"`
+	// Before are the caller's turns before the question, oldest first; mostly none.
+	Before  []string `json:"before,omitempty"`
+	Expects string   `json:"expects"`
 }
 
 // Hold is a fact that a question holds: its text alone, or an object.

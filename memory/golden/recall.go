@@ -112,12 +112,12 @@ func (r Reader) ask(ctx context.Context, s Store, q Question) (a Answer, err err
 	if err != nil {
 		return a, err
 	}
-	facts, err := x.Recall(ctx, q.Asks)
+	recalled, err := x.Recall(ctx, memory.Query{Text: q.Asks, Before: q.Before})
 	if err != nil {
 		return a, err
 	}
 	a = Answer{Asks: q.Asks, Expects: q.Expects, Facts: []string{}}
-	for _, f := range facts {
+	for _, f := range recalled.Facts {
 		a.Facts = append(a.Facts, f.Text)
 	}
 	a.Rank = slices.IndexFunc(a.Facts, func(text string) bool { return contains(text, q.Expects) }) + 1

@@ -17,6 +17,9 @@ type Options struct {
 	Arm         retrieval.Arm          // empty is fused where there is an embedder, else the words
 	Embedder    retrieval.Embedder     // nil leaves the words alone
 	Calibration *retrieval.Calibration // nil keeps what the embedder declares
+	// Follow asks each question after those before it in its conversation, as turns of
+	// one call: a short one is then recalled together with what it has nothing to do with.
+	Follow bool
 	// Progress is told after each question, and after each batch embedded; nil is
 	// told nothing.
 	Progress func(stage string, done, all int)
@@ -63,6 +66,8 @@ type Report struct {
 	RecallMS      Milliseconds     `json:"recall_ms"`
 	// Degraded counts questions that the words answered alone though vectors were asked.
 	Degraded int `json:"degraded"`
+	// Followed counts questions that were asked together with those before them.
+	Followed int `json:"followed"`
 }
 
 // depth is the deepest rank that is counted.
@@ -79,6 +84,7 @@ type tally struct {
 	adverse    []float64
 	nothing    int // of the adversarial
 	degraded   int
+	followed   int
 }
 
 // Bench asks every question of every conversation, each of its own contact.
@@ -110,11 +116,14 @@ func Bench(ctx context.Context, all []Conversation, o Options) (Report, error) {
 		if err != nil {
 			return Report{}, fmt.Errorf("bench %s: %w", c.Name, err)
 		}
+		var before []string
 		for _, q := range c.Questions {
-			if err := t.ask(ctx, x, q, o.Arm); err != nil {
+			if err := t.ask(ctx, x, q, before, o.Arm); err != nil {
 				return Report{}, fmt.Errorf("bench %s: %w", c.Name, err)
 			}
-			done++
+			if done++; o.Follow {
+				before = append(before, q.Text)
+			}
 			o.Progress("ask", done, questions)
 		}
 	}
@@ -123,14 +132,17 @@ func Bench(ctx context.Context, all []Conversation, o Options) (Report, error) {
 }
 
 // ask counts one question.
-func (t *tally) ask(ctx context.Context, x *memory.Index, q Question, arm retrieval.Arm) error {
-	ranked, err := x.Rank(ctx, q.Text, arm, depth)
+func (t *tally) ask(ctx context.Context, x *memory.Index, q Question, before []string, arm retrieval.Arm) error {
+	ranked, err := x.Rank(ctx, memory.Query{Text: q.Text, Before: before}, arm, depth)
 	if err != nil {
 		return err
 	}
 	t.took = append(t.took, ranked.Took)
 	if ranked.Degraded != nil {
 		t.degraded++
+	}
+	if ranked.Followed {
+		t.followed++
 	}
 	if q.Category == Adversarial {
 		t.adverse = append(t.adverse, ranked.Cosine)
@@ -173,7 +185,7 @@ func (t *tally) report(r *Report) {
 		r.ByCategory[strconv.Itoa(category)] = s.shares()
 	}
 	r.Score = r.Score.shares()
-	r.Degraded = t.degraded
+	r.Degraded, r.Followed = t.degraded, t.followed
 	r.Abstention = Abstention{
 		Questions: len(t.adverse), FoundNothing: t.nothing,
 		Cosine: mean(t.adverse), AnswerableCosine: mean(t.answerable), Separation: separation(t.answerable, t.adverse),

@@ -3,6 +3,7 @@ package turntest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -267,17 +268,31 @@ func (s *Searcher) Search(ctx context.Context, q retrieval.Query) (retrieval.Res
 
 // Recaller recalls the same facts, after a while.
 type Recaller struct {
-	Took  time.Duration
-	Facts []memory.Fact
-	Err   error
+	Took     time.Duration
+	Facts    []memory.Fact
+	Followed bool
+	Err      error
+
+	mu    sync.Mutex // guards asked
+	asked []memory.Query
 }
 
 // Recall implements turn.Recaller.
-func (r *Recaller) Recall(ctx context.Context, _ string) ([]memory.Fact, error) {
+func (r *Recaller) Recall(ctx context.Context, q memory.Query) (memory.Recalled, error) {
+	r.mu.Lock()
+	r.asked = append(r.asked, q)
+	r.mu.Unlock()
 	if err := sleep(ctx, r.Took); err != nil {
-		return nil, err
+		return memory.Recalled{}, err
 	}
-	return r.Facts, r.Err
+	return memory.Recalled{Facts: r.Facts, Followed: r.Followed}, r.Err
+}
+
+// Asked returns all queries so far.
+func (r *Recaller) Asked() []memory.Query {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.asked)
 }
 
 // Analyser takes every word of more than three letters for a content word.
