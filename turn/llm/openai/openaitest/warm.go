@@ -3,19 +3,22 @@ package openaitest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 
 	"go.uber.org/zap"
 
 	"headstart/turn/llm"
 	"headstart/turn/llm/openai"
+	"headstart/turn/provider"
 )
 
-// Warm asks once for all that a request can hold. openai-go builds an encoder a
-// type when the type is first met, and keeps it, with the WaitGroup that its
-// other readers meet on, for the whole process. A WaitGroup that was made in one
-// synctest bubble kills who waits on it elsewhere, so a TestMain whose tests ask
-// from bubbles calls Warm before them.
+// Warm asks once for all that a request can hold, and is refused once. openai-go
+// builds an encoder and a decoder a type when the type is first met, and keeps
+// it, with the WaitGroup that its other readers meet on, for the whole process. A
+// WaitGroup that was made in one synctest bubble kills who waits on it elsewhere,
+// so a TestMain whose tests ask from bubbles calls Warm before them.
 func Warm() error {
 	s := &Server{First: -1, Each: -1}
 	call := ToolCall{ID: "c", Name: "find", Arguments: `{"q":"a"}`}
@@ -27,7 +30,10 @@ func Warm() error {
 	}
 	defer m.Close()
 	schema := json.RawMessage(`{"type":"object"}`)
-	for range 2 { // the second is answered with the default text
+	for i := range 3 { // the second is answered with the default text, the third is refused
+		if i == 2 {
+			s.Fail(Faults{Fault: Failing})
+		}
 		_, err := m.Reply(context.Background(), llm.Request{
 			Messages: []llm.Message{
 				{Role: llm.System, Content: "Be brief."},
@@ -39,9 +45,12 @@ func Warm() error {
 			Tools:       []llm.Tool{{Name: call.Name, Description: "finds", Parameters: schema}},
 			Temperature: &temperature, Schema: schema,
 		}, func(string) {})
+		if refusal, ok := errors.AsType[*provider.Error](err); i == 2 && ok && refusal.Status == http.StatusInternalServerError {
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("warm openai-go: %w", err)
 		}
 	}
-	return nil
+	return errors.New("warm openai-go: a refusal was no error")
 }
