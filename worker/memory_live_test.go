@@ -132,7 +132,7 @@ func contactsApart(t *testing.T, db records, name string) {
 	model := &meddler{}
 	b := newBenchOn(t, db, name, time.Minute, func(_ *worker.Config, s *worker.Served) {
 		shared := embed.Shared(embed.Hashing(256))
-		s.Model, s.LookupBudget = model, 20*time.Second // a slow machine may take its time
+		s.Model = model
 		s.Searcher = searcherOf(t, shared)
 		remembers(s, shared)
 		s.Learner = stalling{s.Learner, "user111"}

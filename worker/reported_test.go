@@ -96,6 +96,7 @@ func (r *reported) ended(room string, end turn.End, status livekit.JobStatus) []
 	}
 	job := first[turn.CallStarted](entries).Job
 	want := []livekit.JobStatus{livekit.JobStatus_JS_RUNNING, status}
+	r.eventually("the end of the job is reported", func() bool { return len(r.tap.Updates()[job]) >= len(want) }) // after the seal
 	if diff := cmp.Diff(want, r.tap.Updates()[job]); diff != "" {
 		r.t.Fatalf("reports of job %s (-want +got):\n%s", job, diff)
 	}

@@ -110,7 +110,7 @@ func (s *soak) calls(n int) {
 }
 
 func (s *soak) call(room string, typed bool) error {
-	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	c, err := caller.Dial(ctx, caller.Config{
 		URL: s.server.URL, APIKey: s.server.APIKey, APISecret: s.server.APISecret, Room: room, AgentName: s.name, Log: zap.NewNop(),
@@ -207,7 +207,7 @@ func (s *soak) rest(may func(held) bool) held {
 	var now held
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(30 * time.Second); ; {
+	for deadline := time.After(patience); ; {
 		if now = measure(s.t); may(now) {
 			return now
 		}
@@ -216,7 +216,7 @@ func (s *soak) rest(may func(held) bool) held {
 		case <-deadline:
 			var stacks bytes.Buffer
 			_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
-			s.t.Fatalf("30 s after the last call: %v\n%s", now, &stacks)
+			s.t.Fatalf("%v after the last call: %v\n%s", patience, now, &stacks)
 		}
 	}
 }
@@ -262,7 +262,16 @@ func TestManyShortCallsLeaveNothing(t *testing.T) { // alone: it counts what the
 func (s *soak) checkJobs() int {
 	t := s.t
 	t.Helper()
-	updates := s.tap.Updates()
+	var updates map[string][]livekit.JobStatus
+	s.eventually("the end of each job is reported", func() bool { // when its place is free
+		updates = s.tap.Updates()
+		for _, states := range updates {
+			if len(states) < 2 {
+				return false
+			}
+		}
+		return true
+	})
 	answered := 0
 	for id, states := range updates {
 		if len(states) != 2 || states[0] != livekit.JobStatus_JS_RUNNING ||

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -13,6 +14,9 @@ import (
 	"headstart/worker/devserver/devservertest"
 	"headstart/worker/room"
 )
+
+// patience bounds every wait for something that is to happen at last.
+const patience = time.Minute
 
 // asMain makes a test binary be headstart itself, for tests of a whole process.
 const asMain = "HEADSTART_TEST_AS_MAIN"

@@ -19,7 +19,9 @@ embedder: {provider: hashing}
 // above what this worker would hold, so it is indexed and searched there.
 func TestACallOverPostgres(t *testing.T) {
 	url := migratedPostgres(t)
-	w := newWireIn(t, postgresAgent, nil, func(s *settings) { s.database, s.maxChunks = url, 1 })
+	w := newWireIn(t, postgresAgent, nil, func(s *settings) {
+		s.database, s.maxChunks, s.lookupBudget = url, 1, patience // a slow machine may take its time
+	})
 	db := w.srv.db.(*postgres.DB)
 	awaitIndex(t, db)
 	entries, _, _ := w.call()

@@ -74,7 +74,7 @@ func TestSIGTERMWaitsForTheCall(t *testing.T) {
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- c.Run(context.WithoutCancel(t.Context())) }()
-	hearing, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	hearing, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := c.WaitSound(hearing, c.Dialed()); err != nil {
 		t.Fatalf("no greeting: %v", err)
@@ -100,7 +100,7 @@ func TestSIGTERMWaitsForTheCall(t *testing.T) {
 // waitLine reads a process's log until a line tells what is wanted.
 func waitLine(t *testing.T, lines <-chan string, want string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	var seen []string
 	for {
 		select {
@@ -113,7 +113,7 @@ func waitLine(t *testing.T, lines <-chan string, want string) {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("no line tells %q within 20 s:\n%s", want, strings.Join(seen, "\n"))
+			t.Fatalf("no line tells %q within %v:\n%s", want, patience, strings.Join(seen, "\n"))
 		}
 	}
 }

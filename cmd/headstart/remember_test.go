@@ -172,14 +172,14 @@ func (r *rememberings) until(o operator, id, what string, so func(piece) bool) p
 	r.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(40 * time.Second); ; {
+	for deadline := time.After(2 * patience); ; {
 		if log := r.log(o, id); so(log) {
 			return log
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			r.t.Fatalf("waited 40 s until %s", what)
+			r.t.Fatalf("waited %v until %s", 2*patience, what)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (w *wire) dial() *connected {
 func (c *connected) hear(after time.Time) time.Time {
 	t := c.wire.t
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	sound, err := c.WaitSound(ctx, after)
 	if err != nil {
@@ -172,7 +172,7 @@ func (c *connected) hangUp() []turn.Entry {
 	if err := errors.Join(c.Hangup(), <-c.gone); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	_, entries, err := bookLogs{c.wire.srv}.Sealed(ctx, c.Room())
 	if err != nil {

@@ -78,7 +78,7 @@ func (k *killing) start() *process {
 // and that it is registered.
 func (p *process) waitReady() {
 	p.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(patience)
 	for registered := false; !registered || p.api == ""; {
 		select {
 		case line, ok := <-p.lines:
@@ -95,7 +95,7 @@ func (p *process) waitReady() {
 				p.api = "http://" + said.Address
 			}
 		case <-deadline:
-			p.t.Fatalf("the worker is not ready after 20 s:\n%s", strings.Join(p.said, "\n"))
+			p.t.Fatalf("the worker is not ready after %v:\n%s", patience, strings.Join(p.said, "\n"))
 		}
 	}
 }
@@ -169,7 +169,7 @@ func (k *killing) newCall(o operator) (id string, ok bool) {
 	k.t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(8 * time.Second); ; {
+	for deadline := time.After(patience / 3); ; {
 		var list calls
 		o.get(k.t, "/v1/calls?limit=1", &list)
 		if len(list.Calls) > 0 && !k.known[list.Calls[0].ID] {

@@ -213,8 +213,12 @@ func TestATypedVisitInARealRoom(t *testing.T) {
 	if joined := next[room.CallerJoined](t, agent); joined.Caller.Attributes["headstart.medium"] != "text" {
 		t.Fatalf("who types came as %+v", joined.Caller)
 	}
-	first := <-heard // before the agent says what it does: the two may cross
-	if err := errors.Join(agent.SetState(ctx, "listening"), visitor.Type(ctx, "¿A qué hora abren?")); err != nil {
+	events := []api.Event{<-heard} // before the agent says what it does: the two may cross
+	if err := agent.SetState(ctx, "listening"); err != nil {
+		t.Fatal(err)
+	}
+	events = append(events, <-heard) // before it says anything: neither goes the way of the other
+	if err := visitor.Type(ctx, "¿A qué hora abren?"); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(room.Chat{Text: "¿A qué hora abren?"}, next[room.Chat](t, agent)); diff != "" {
@@ -224,7 +228,6 @@ func TestATypedVisitInARealRoom(t *testing.T) {
 		agent.TranscribeCaller(ctx, "SG_1", "hola", true), agent.TranscribeAgent(ctx, "SG_a", "A las ", false),
 		agent.TranscribeAgent(ctx, "SG_a", "ocho.", true),
 	)
-	events := []api.Event{first}
 	for e := range heard {
 		events = append(events, e)
 		if e.Who == api.WhoAgent && e.Final {

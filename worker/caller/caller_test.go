@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func sine(d time.Duration, rate int) []int16 {
 	pcm := make([]int16, int(d*time.Duration(rate)/time.Second))

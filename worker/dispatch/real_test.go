@@ -20,7 +20,7 @@ import (
 )
 
 // realWithin bounds each wait on the real server.
-const realWithin = 20 * time.Second
+const realWithin = time.Minute
 
 func init() { lksdk.SetLogger(logger.GetDiscardLogger()) }
 

@@ -116,7 +116,10 @@ func TestWhoComesBackIsHeardAgain(t *testing.T) {
 			go func() { _, _ = other.Say(t.Context(), sine(3000, 16000, time.Minute), 16000) }()
 			go func() { _, _ = again.Say(t.Context(), sine(440, 16000, time.Minute), 16000) }()
 			waitLoud(t, a)
-			if f := <-a.Audio(); power(f, 440) < 5000 || power(f, 3000) > 1000 {
+			var f []int16
+			for f = <-a.Audio(); audio.RMS(f) < 5000; f = <-a.Audio() { // a busy machine leaves gaps
+			}
+			if power(f, 440) < 5000 || power(f, 3000) > 1000 {
 				t.Fatalf("heard are %.0f at 440 Hz and %.0f at 3 kHz", power(f, 440), power(f, 3000))
 			}
 		})

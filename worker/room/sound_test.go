@@ -75,14 +75,15 @@ func TestHearsTheCaller(t *testing.T) {
 		}
 	}
 	elapsed, heard := time.Since(begin), time.Duration(len(frames))*audio.Frame
+	t.Logf("%v of audio in %v, %+v", heard, elapsed, a.Counters())
 	if err := <-said; err != nil {
 		t.Fatal(err)
 	}
-	expectTone(t, "the agent", loudest(frames, 1000), 440)
-	if lag := elapsed - heard; lag < -time.Second/2 || lag > time.Second/2 {
-		t.Fatalf("%v of audio in %v", heard, elapsed)
+	tone := loudest(frames, 1000)
+	expectTone(t, "the agent", tone, 440)
+	if d := audio.Duration(int64(len(tone)), audio.HeardRate); d < 600*time.Millisecond || d > time.Second {
+		t.Fatalf("of a second the middle is %v", d)
 	}
-	t.Logf("%v of audio in %v, %+v", heard, elapsed, a.Counters())
 }
 
 func TestIsHeardAndCutShort(t *testing.T) {
@@ -138,8 +139,8 @@ func TestIsHeardAndCutShort(t *testing.T) {
 		}
 	}
 	t.Logf("cut after %v: %v sent, %v heard, sound ended %v after the cut", cut.Sub(begin), sent, heard, c.LastSound().Sub(cut))
-	if late := c.LastSound().Sub(cut); late > 2*time.Second { // of ten that were played
-		t.Fatalf("sound for %v after the cut", late)
+	if heard > 5*time.Second { // of ten that were played
+		t.Fatalf("%v were heard although it was cut", heard)
 	}
 	if off := sent - heard; off < -200*time.Millisecond || off > 200*time.Millisecond || sent == 0 {
 		t.Fatalf("played says %v, %v were heard", sent, heard)
