@@ -77,6 +77,7 @@ func (s *Searcher) askLarge(ctx context.Context, q Query, a *answer, vector []fl
 			l = &largeAsk{}
 		}
 		query := a.reading.large(i, q.Org, vector, arm)
+		query.Model = seg.model            // which the vector's fits
 		query.Pool, query.K = pool, 2*pool // all candidates of both branches
 		if arm != Vectors {
 			query.Terms = seg.analyser.Terms(a.lead.text)

@@ -20,8 +20,10 @@ type LargeQuery struct {
 	// Terms are the question's, analysed in the language of the base, each as often as
 	// it was asked. Empty: the vectors answer alone.
 	Terms []string
-	// Vector is the question's, of unit length. Empty: the words answer alone.
+	// Vector is the question's, of unit length, and Model is whose: another than the
+	// base's is refused, when it is told. Empty: the words answer alone.
 	Vector []float32
+	Model  string
 	// Weak is the cosine below which a chunk is no candidate of the vectors, and so is
 	// one below VectorMargin of the best; at -1 or less every chunk is a candidate.
 	Weak float64

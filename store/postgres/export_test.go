@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -45,4 +46,24 @@ func (db *DB) Sleep(ctx context.Context) error {
 func (db *DB) Backend(ctx context.Context) (pid int, err error) {
 	err = db.pool.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&pid)
 	return pid, err
+}
+
+// ForgetNamesOfVectors makes the index of a base as version 3 of the tables had it.
+func (db *DB) ForgetNamesOfVectors(ctx context.Context, org, name string) error {
+	b, err := baseOf(ctx, db.pool, selectBase, org, name)
+	if err != nil {
+		return err
+	}
+	_, err = db.pool.Exec(ctx, fmt.Sprintf(`ALTER TABLE %s RENAME COLUMN %s TO vector`, b.table(), b.column()))
+	return err
+}
+
+// Apply runs a migration once more.
+func (db *DB) Apply(ctx context.Context, name string) error {
+	text, err := migrations.ReadFile("migrations/" + name + ".sql")
+	if err != nil {
+		return err
+	}
+	_, err = db.pool.Exec(ctx, string(text))
+	return err
 }

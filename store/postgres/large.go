@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"headstart/retrieval/knowledge"
 )
 
 // ranking is how the words of a base with an index of its own are ranked.
@@ -30,28 +33,40 @@ const selectRanking = `SELECT EXISTS (SELECT FROM pg_extension WHERE extname = '
 // A number is never used twice.
 func (b base) table() string { return fmt.Sprintf("large_%d", b.number) }
 
+// column is the name of the vectors in the table, which tells whose they are: a
+// search that does not know yet that the base has those of another model fails,
+// and asks anew, in place of comparing with them.
+func (b base) column() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", b.Model, b.Dim))
+	return fmt.Sprintf("vector_%x", sum[:6])
+}
+
 // Index gives a base an index of its own, for SearchLarge. It is kept in step
-// with the base from then on; another model or language drops it. A base that has
+// with the base from then on: Adopt makes another beside it for another model, and
+// another language drops it. A base that has
 // one stays as it is, unless its words could be ranked by BM25 now. It takes its time (its clock is the caller's alone), while
 // the base may be read and changed.
 func (db *DB) Index(ctx context.Context, org, name string) error {
-	err := db.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		b, err := baseOf(ctx, conn, selectBase, clean(org), clean(name))
-		if err != nil || b.indexed == byBM25 {
-			return err
-		}
-		// Another process that indexes it is waited for. The connection's end would
-		// free the lock as well.
-		if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, $2)`, indexLock, int32(b.number)); err != nil {
-			return fmt.Errorf("wait for others: %w", err)
-		}
-		defer unlock(ctx, conn.Conn(), b)
-		return db.build(ctx, conn.Conn(), b.Org, b.Name)
-	})
+	b, err := baseOf(ctx, db.pool, selectBase, clean(org), clean(name))
+	if err == nil && b.indexed != byBM25 {
+		err = db.indexing(ctx, b, func(conn *pgx.Conn) error { return index(ctx, conn, b.Org, b.Name) })
+	}
 	if err != nil {
 		return fmt.Errorf("index base %s: %w", name, cause(ctx, err))
 	}
 	return nil
+}
+
+// indexing gives a connection to who alone indexes the base: another process that
+// does so is waited for. The connection's end would free the lock as well.
+func (db *DB) indexing(ctx context.Context, b base, do func(*pgx.Conn) error) error {
+	return db.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, $2)`, indexLock, int32(b.number)); err != nil {
+			return fmt.Errorf("wait for others: %w", err)
+		}
+		defer unlock(ctx, conn.Conn(), b)
+		return do(conn.Conn())
+	})
 }
 
 // indexLock is the first half of the advisory locks of those who index.
@@ -65,31 +80,43 @@ func unlock(ctx context.Context, conn *pgx.Conn, b base) {
 	}
 }
 
-// build fills a table beside the base, and then, with the base held still, takes
-// in what has changed meanwhile and puts the table in its place.
-func (db *DB) build(ctx context.Context, conn *pgx.Conn, org, name string) error {
+func index(ctx context.Context, conn *pgx.Conn, org, name string) error {
 	b, err := baseOf(ctx, conn, selectBase, org, name)
 	if err != nil {
 		return err
 	}
-	had := b.indexed
-	if b.indexed, err = bestRanking(ctx, conn); err != nil || had == b.indexed || had == byBM25 {
+	best, err := bestRanking(ctx, conn)
+	if err != nil || b.indexed == best || b.indexed == byBM25 {
 		return err
 	}
+	next := b
+	next.indexed = best
+	_, err = build(ctx, conn, b, next)
+	return err
+}
+
+// build fills a table beside the base for what it shall be, and then, with the base
+// held still, takes in what has changed meanwhile and puts the table in its place. It
+// fails with knowledge.ErrUnstaged while a text has no vector of what it shall be.
+func build(ctx context.Context, conn *pgx.Conn, b, next base) (after base, err error) {
 	fresh := b.table() + "_new"
 	if _, err := conn.Exec(ctx, `DROP TABLE IF EXISTS `+fresh); err != nil {
-		return fmt.Errorf("drop what an earlier try left: %w", err)
+		return base{}, fmt.Errorf("drop what an earlier try left: %w", err)
 	}
-	files, err := fill(ctx, conn, b, fresh)
+	files, err := fill(ctx, conn, next, fresh)
 	if err != nil {
-		return err
+		return base{}, err
 	}
 	// A search looks pieces up by their key; of a table that was just filled the
 	// planner has to be told that this is the way.
 	if _, err := conn.Exec(ctx, `ANALYZE pieces, vectors`); err != nil {
-		return fmt.Errorf("analyse pieces: %w", err)
+		return base{}, fmt.Errorf("analyse pieces: %w", err)
 	}
-	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return adopt(ctx, tx, b, fresh, files) })
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		after, err = adopt(ctx, tx, b, next, fresh, files)
+		return err
+	})
+	return after, err
 }
 
 // bestRanking is how the server can rank words now.
@@ -108,6 +135,9 @@ func bestRanking(ctx context.Context, conn *pgx.Conn) (ranking, error) {
 // when each file in it was written.
 func fill(ctx context.Context, conn *pgx.Conn, b base, fresh string) (files map[string]time.Time, err error) {
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		if err := staged(ctx, tx, b.Name, knowledge.Space{Org: b.Org, Model: b.Model, Dim: b.Dim}); err != nil {
+			return err
+		}
 		if files, err = filesOf(ctx, tx, b); err != nil {
 			return err
 		}
@@ -131,7 +161,7 @@ func tableOf(b base, name string) string {
 		columns += `, lexemes tsvector GENERATED ALWAYS AS (to_tsvector('simple', terms)) STORED`
 	}
 	if b.Model != "" {
-		columns += fmt.Sprintf(`, vector halfvec(%d) NOT NULL`, b.Dim)
+		columns += fmt.Sprintf(`, %s halfvec(%d) NOT NULL`, b.column(), b.Dim)
 	}
 	return fmt.Sprintf(`CREATE TABLE %s (row bigint GENERATED ALWAYS AS IDENTITY, %s)`, name, columns)
 }
@@ -150,26 +180,40 @@ func indexesOf(b base, name string) string {
 		statements = append(statements, fmt.Sprintf(`CREATE INDEX %[1]s_words ON %[1]s USING gin (lexemes)`, name))
 	}
 	if b.Model != "" && b.Dim <= maxIndexed {
-		statements = append(statements, fmt.Sprintf(`CREATE INDEX %[1]s_vectors ON %[1]s USING hnsw (vector halfvec_cosine_ops)`, name))
+		statements = append(statements, fmt.Sprintf(`CREATE INDEX %[1]s_vectors ON %[1]s USING hnsw (%[2]s halfvec_cosine_ops)`, name, b.column()))
 	}
 	return strings.Join(append(statements, `ANALYZE `+name), ";\n")
 }
 
 var errMoved = errors.New("base changed its model or language meanwhile: index it again")
 
-// adopt puts a table in its place.
-func adopt(ctx context.Context, tx pgx.Tx, built base, fresh string, files map[string]time.Time) error {
-	b, err := baseOf(ctx, tx, lockBase, built.Org, built.Name)
+// adopt puts a table in its place, and makes of the base what the table is of.
+func adopt(ctx context.Context, tx pgx.Tx, was, next base, fresh string, files map[string]time.Time) (base, error) {
+	b, err := baseOf(ctx, tx, lockBase, was.Org, was.Name)
 	switch {
 	case err != nil:
-		return err
-	case b.number != built.number || b.Model != built.Model || b.Dim != built.Dim || b.Language != built.Language:
-		return errMoved
+		return base{}, err
+	case b.number != was.number || b.Model != was.Model || b.Dim != was.Dim || b.Language != was.Language:
+		return base{}, errMoved
 	}
-	b.indexed = built.indexed
+	if next.Model != b.Model || next.Dim != b.Dim {
+		b.Calibration = nil
+	}
+	b.Model, b.Dim, b.indexed = next.Model, next.Dim, next.indexed
+	if err := staged(ctx, tx, b.Name, knowledge.Space{Org: b.Org, Model: b.Model, Dim: b.Dim}); err != nil {
+		return base{}, err // a push has landed since
+	}
 	if err := catchUp(ctx, tx, b, fresh, files); err != nil {
-		return err
+		return base{}, err
 	}
+	if err := swap(ctx, tx, b, fresh); err != nil {
+		return base{}, err
+	}
+	return b, putBase(ctx, tx, &b)
+}
+
+// swap gives a table and its indexes the names by which they are searched.
+func swap(ctx context.Context, tx pgx.Tx, b base, fresh string) error {
 	rename := []string{fmt.Sprintf(`DROP TABLE IF EXISTS %[1]s; ALTER TABLE %[2]s RENAME TO %[1]s`, b.table(), fresh)}
 	names := []string{"pkey", "places", "words"}
 	if b.Model != "" && b.Dim <= maxIndexed {
@@ -181,5 +225,5 @@ func adopt(ctx context.Context, tx pgx.Tx, built base, fresh string, files map[s
 	if _, err := tx.Exec(ctx, strings.Join(rename, ";\n")); err != nil {
 		return fmt.Errorf("put index in its place: %w", err)
 	}
-	return putBase(ctx, tx, &b)
+	return nil
 }

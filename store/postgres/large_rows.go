@@ -48,7 +48,7 @@ func copyPieces(ctx context.Context, tx pgx.Tx, b base, table string, paths []st
 func copyPage(ctx context.Context, tx pgx.Tx, b base, table string, page []knowledge.Piece, analyser *analyse.Analyser) error {
 	columns := []string{"path", "seq", "section", "id", "terms"}
 	if b.Model != "" {
-		columns = append(columns, "vector")
+		columns = append(columns, b.column())
 	}
 	rows := pgx.CopyFromSlice(len(page), func(i int) ([]any, error) {
 		p := page[i]

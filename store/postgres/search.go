@@ -45,7 +45,7 @@ func (t *tables) put(org, name string, b base) {
 
 // SearchLarge implements retrieval.Large. A base that is not there is
 // knowledge.ErrUnknownBase, one that has no index yet retrieval.ErrNotReady, and a
-// vector of another length than the base's a retrieval.ErrMismatch. Without
+// vector of another model or length than the base's a retrieval.ErrMismatch. Without
 // pg_textsearch BM25 is ts_rank_cd's number, and 0 for what only the vectors found.
 func (db *DB) SearchLarge(ctx context.Context, q retrieval.LargeQuery) ([]retrieval.LargeHit, error) {
 	hits, err := db.searchLarge(ctx, q)
@@ -58,7 +58,7 @@ func (db *DB) SearchLarge(ctx context.Context, q retrieval.LargeQuery) ([]retrie
 func (db *DB) searchLarge(ctx context.Context, q retrieval.LargeQuery) ([]retrieval.LargeHit, error) {
 	if b, ok := db.tables.get(q.Org, q.Base); ok {
 		hits, err := db.ask(ctx, b, q)
-		if _, refused := errors.AsType[*pgconn.PgError](err); !refused {
+		if !outdated(err) {
 			return hits, err
 		}
 	}
@@ -71,6 +71,13 @@ func (db *DB) searchLarge(ctx context.Context, q retrieval.LargeQuery) ([]retrie
 	}
 	db.tables.put(q.Org, q.Base, b)
 	return db.ask(ctx, b, q)
+}
+
+// outdated tells whether what is remembered of a base may be why it was not searched.
+func outdated(err error) bool {
+	_, refused := errors.AsType[*pgconn.PgError](err)
+	_, mismatch := errors.AsType[retrieval.ErrMismatch](err)
+	return refused || mismatch
 }
 
 func (db *DB) ask(ctx context.Context, b base, q retrieval.LargeQuery) ([]retrieval.LargeHit, error) {
@@ -133,11 +140,11 @@ func statementOf(b base, q retrieval.LargeQuery) (*statement, error) {
 	if q.K <= 0 || !asksWords && !asksVectors {
 		return nil, nil
 	}
-	if asksVectors && len(q.Vector) != b.Dim {
-		return nil, retrieval.ErrMismatch{Base: q.Base, Holds: b.Model, HoldsDim: b.Dim, Got: b.Model, GotDim: len(q.Vector)}
+	if asksVectors && (len(q.Vector) != b.Dim || q.Model != "" && q.Model != b.Model) {
+		return nil, retrieval.ErrMismatch{Base: q.Base, Holds: b.Model, HoldsDim: b.Dim, Got: cmp.Or(q.Model, b.Model), GotDim: len(q.Vector)}
 	}
 	s := &statement{}
-	w := writer{statement: s, table: b.table(), ranking: b.indexed, pool: cmp.Or(q.Pool, max(q.K, retrieval.Pool))}
+	w := writer{statement: s, table: b.table(), vector: b.column(), ranking: b.indexed, pool: cmp.Or(q.Pool, max(q.K, retrieval.Pool))}
 	var parts []string
 	if asksWords {
 		parts = append(parts, w.words(words))
@@ -158,6 +165,7 @@ func statementOf(b base, q retrieval.LargeQuery) (*statement, error) {
 type writer struct {
 	*statement
 	table   string
+	vector  string // the column
 	ranking ranking
 	pool    int
 	bm25    string // of a row l of the table; "0" where the words are not asked
@@ -200,14 +208,14 @@ func (w *writer) vectors(vector []float32, weak float64) string {
 	if weak > -1 {
 		floor = fmt.Sprintf(`greatest(%s, %g * (SELECT max(cosine) FROM found))`, floor, retrieval.VectorMargin)
 	}
-	w.cosine = fmt.Sprintf(`1 - (l.vector <=> %s)`, question)
-	return fmt.Sprintf(`near AS MATERIALIZED (SELECT l.row, l.id, %[1]s AS cosine FROM %[2]s l ORDER BY l.vector <=> %[3]s LIMIT %[4]d),
+	w.cosine = fmt.Sprintf(`1 - (l.%s <=> %s)`, w.vector, question)
+	return fmt.Sprintf(`near AS MATERIALIZED (SELECT l.row, l.id, %[1]s AS cosine FROM %[2]s l ORDER BY l.%[6]s <=> %[3]s LIMIT %[4]d),
 exact AS MATERIALIZED (SELECT l.row, l.id, %[1]s AS cosine FROM %[2]s l
-	WHERE (SELECT count(*) FROM near) < %[4]d ORDER BY (l.vector <=> %[3]s) + 0, l.id LIMIT %[4]d),
+	WHERE (SELECT count(*) FROM near) < %[4]d ORDER BY (l.%[6]s <=> %[3]s) + 0, l.id LIMIT %[4]d),
 found AS (SELECT * FROM (SELECT * FROM near UNION SELECT * FROM exact) t WHERE cosine <= 1.01),
 vectors AS (SELECT row, id, cosine, row_number() OVER (ORDER BY cosine DESC, id) AS rank FROM found
 	WHERE cosine >= %[5]s ORDER BY cosine DESC, id LIMIT %[4]d)`,
-		w.cosine, w.table, question, w.pool, floor)
+		w.cosine, w.table, question, w.pool, floor, w.vector)
 }
 
 // fused is reciprocal rank fusion, k 60.

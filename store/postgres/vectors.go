@@ -117,11 +117,45 @@ func scanText(row pgx.CollectableRow) (knowledge.Text, error) {
 	return knowledge.Text{Digest: knowledge.Digest(digest), Text: c.Indexed()}, nil
 }
 
-// Adopt implements knowledge.Reembedding. A base with an index of its own loses
-// it: it is made anew by Index.
+// Adopt implements knowledge.Reembedding. A base with an index of its own is
+// searched by it until another stands beside it with the new vectors: both change
+// in one step. That takes its time, and its clock is the caller's alone.
 func (db *DB) Adopt(ctx context.Context, name string, s knowledge.Space) (knowledge.Base, error) {
-	var after base
-	err := db.writeMuch(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
+	after, err := baseOf(ctx, db.pool, selectBase, clean(s.Org), clean(name))
+	switch {
+	case err != nil || after.Model == s.Model && after.Dim == s.Dim:
+	case after.indexed != "":
+		err = db.indexing(ctx, after, func(conn *pgx.Conn) (err error) {
+			after, err = adoptIndexed(ctx, conn, after, s)
+			return err
+		})
+	default:
+		after, err = db.adoptVectors(ctx, name, s)
+	}
+	if err != nil {
+		return knowledge.Base{}, fmt.Errorf("adopt vectors of %s: %w", s.Model, cause(ctx, err))
+	}
+	return after.Base, nil
+}
+
+// adoptIndexed looks again at a base that nobody else indexes any more.
+func adoptIndexed(ctx context.Context, conn *pgx.Conn, b base, s knowledge.Space) (base, error) {
+	b, err := baseOf(ctx, conn, selectBase, b.Org, b.Name)
+	if err != nil || b.Model == s.Model && b.Dim == s.Dim {
+		return b, err
+	}
+	next := b
+	next.Model, next.Dim = s.Model, s.Dim
+	if next.indexed, err = bestRanking(ctx, conn); err != nil {
+		return base{}, err
+	}
+	return build(ctx, conn, b, next)
+}
+
+// adoptVectors changes a base without an index of its own. One that came meanwhile
+// is of the old vectors, and goes.
+func (db *DB) adoptVectors(ctx context.Context, name string, s knowledge.Space) (after base, err error) {
+	err = db.writeMuch(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		if after, err = baseOf(ctx, tx, lockBase, clean(s.Org), clean(name)); err != nil {
 			return err
 		}
@@ -134,10 +168,7 @@ func (db *DB) Adopt(ctx context.Context, name string, s knowledge.Space) (knowle
 		after.Model, after.Dim, after.Calibration, after.indexed = s.Model, s.Dim, nil, ""
 		return putBase(ctx, tx, &after)
 	})
-	if err != nil {
-		return knowledge.Base{}, fmt.Errorf("adopt vectors of %s: %w", s.Model, err)
-	}
-	return after.Base, nil
+	return after, err
 }
 
 // staged refuses a space that does not hold all that the base needs.
