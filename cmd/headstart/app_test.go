@@ -67,7 +67,7 @@ func TestAnAppThatDiesInMidCall(t *testing.T) {
 func (c *connected) farewell(after time.Time) []turn.Entry {
 	t := c.wire.t
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if _, err := c.WaitSound(ctx, after); err != nil {
 		t.Fatalf("no goodbye: %v", err)

@@ -80,10 +80,10 @@ func TestServerDiesWithItsParent(t *testing.T) {
 	}
 	_ = parent.Wait()
 	// The kernel kills it at once; the connection's end is when it is gone.
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for get(t, url) != 0 {
 		if time.Now().After(deadline) {
-			t.Fatalf("the server outlives its parent by 10 s")
+			t.Fatalf("the server outlives its parent by a minute")
 		}
 	}
 }
@@ -105,7 +105,7 @@ func startAndWait() {
 // get returns the status of the server's front page, 0 when nothing answers.
 func get(t *testing.T, url string) int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http"+strings.TrimPrefix(url, "ws"), nil)
 	if err != nil {

@@ -20,7 +20,7 @@ const fluxOptions = "/v2/listen?model=flux-general-multi&encoding=linear16&sampl
 // no say.
 func TestFluxWire(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	server, at := start(t, deepgramtest.Script{Utterances: []deepgramtest.Utterance{{Text: "sí claro", Speech: 400 * time.Millisecond}}})
 	conn, _, err := websocket.Dial(ctx, at.URL+fluxOptions+"&eager_eot_threshold=0.5", &websocket.DialOptions{HTTPClient: at.Client(), HTTPHeader: http.Header{"Authorization": {"Token key"}}})

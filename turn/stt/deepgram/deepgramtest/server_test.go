@@ -57,7 +57,7 @@ func tone(d time.Duration, level int16) []byte {
 // of the wall has no say.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	server, at := start(t, deepgramtest.Script{Utterances: []deepgramtest.Utterance{{Text: "sí claro", Speech: 400 * time.Millisecond}}})
 	conn := open(ctx, t, at)

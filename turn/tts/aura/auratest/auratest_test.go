@@ -34,7 +34,7 @@ func start(t *testing.T) (*auratest.Server, *httptest.Server) {
 // TestWire talks with the plain library, not with our client.
 func TestWire(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	server, at := start(t)
 	conn, _, err := websocket.Dial(ctx, at.URL+options, &websocket.DialOptions{HTTPClient: at.Client(), HTTPHeader: http.Header{"Authorization": {"Token key"}}})
