@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -144,11 +146,14 @@ func factFailed(what, contact string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// exactly refuses another number of words.
+// exactly refuses another number of words, and a contact without a name.
 func exactly(n int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
 			return usageError{fmt.Errorf("%s takes %s, got %q; see headstart contacts %s --help", cmd.Name(), names, args, cmd.Name())}
+		}
+		if strings.TrimSpace(args[0]) == "" {
+			return usageError{fmt.Errorf("%s: no contact is named", cmd.Name())}
 		}
 		return nil
 	}
@@ -164,7 +169,7 @@ func (o *contactsOptions) write(out io.Writer, value any, plain func(io.Writer))
 
 func writeMemory(out io.Writer, m v1.Memory) {
 	if len(m.Facts)+len(m.History) == 0 {
-		fmt.Fprintf(out, "nothing is remembered of %s\n", m.Contact)
+		fmt.Fprintf(out, "nothing is remembered of %s%s\n", m.Contact, asNumber(m.Contact))
 	}
 	for _, f := range m.Facts {
 		fmt.Fprintf(out, "%s  %s  %-14s %s  (%s)\n", f.ID, f.Since.Local().Format(time.DateOnly), f.Category, f.Text, firstOf(f.Source, "an operator"))
@@ -173,6 +178,14 @@ func writeMemory(out io.Writer, m v1.Memory) {
 		fmt.Fprintf(out, "%s  %s  %-14s %s  (%s; until %s, by %s)\n", f.ID, f.Since.Local().Format(time.DateOnly), f.Category, f.Text,
 			firstOf(f.Source, "an operator"), f.Until.Local().Format(time.DateOnly), firstOf(f.ClosedBy, "an operator"))
 	}
+}
+
+// asNumber reminds who wrote a telephone number in another way how ids are kept.
+func asNumber(contact string) string {
+	if strings.Trim(contact, "0123456789 ()-./+") != "" || strings.Trim(contact, "0123456789") == "+" && contact[0] == '+' {
+		return ""
+	}
+	return "; ids match exactly, and a number is written as +34600123456"
 }
 
 func writeReceipt(out io.Writer, r contacts.Receipt) {
@@ -187,7 +200,13 @@ func writeReceipt(out io.Writer, r contacts.Receipt) {
 // ask runs a command on the database, or on the process that was named.
 func (o *contactsOptions) ask(ctx context.Context, do func(contactDesk) error) (err error) {
 	if o.api != "" {
+		if base, err := url.Parse(o.api); err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+			return usageError{fmt.Errorf("--api %s: want a URL such as http://127.0.0.1:8080", o.api)}
+		}
 		return do(elsewhere{o.api, os.Getenv("HEADSTART_API_KEY")})
+	}
+	if err := recordsIn(databaseOr(o.database), o.data); err != nil {
+		return err
 	}
 	// Nobody recovers calls here but to erase them: what they taught is left to the
 	// worker that starts next.

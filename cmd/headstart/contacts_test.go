@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,12 @@ func TestContactsCommands(t *testing.T) {
 		{[]string{"show", "user1"}, "Alérgica al polen."},
 		{[]string{"show", "user"}, "nothing is remembered of user"},
 		{[]string{"show"}, "error: show takes CONTACT"},
+		{[]string{"show", " "}, "error: show: no contact is named"},
+		{[]string{"forget", ""}, "error: forget: no contact is named"},
+		{[]string{"show", "600 12 34 56"}, "nothing is remembered of 600 12 34 56; ids match exactly, and a number is written as +34"},
+		{[]string{"show", "+34600123456"}, "nothing is remembered of +34600123456\n"},
+		{[]string{"show", "user1", "--api", "127.0.0.1:8080"}, "error: --api 127.0.0.1:8080: want a URL"},
+		{[]string{"correct", "user1", "f_user1", "Su tarjeta es 4111 1111 1111 1111"}, "error: correct fact: the text holds a number that is never kept: card number"},
 		{[]string{"correct", "user1", "f_user11", "x"}, "error: correct fact: find fact f_user11: no such fact of this contact; headstart contacts show user1 lists them"},
 		{[]string{"correct", "user1", "f_user1", ""}, "error: correct fact: the text of a fact is empty"},
 		{[]string{"correct", "user1", "f_user1", "Alérgica a las nueces."}, "Alérgica a las nueces."},
@@ -77,6 +84,22 @@ func TestContactsCommands(t *testing.T) {
 	var r contacts.Receipt
 	if err := errors.Join(err, json.Unmarshal([]byte(out), &r)); err != nil || r.Facts.Erased != 1 || r.Ledger == "" {
 		t.Fatalf("%s, %v", out, err)
+	}
+}
+
+// Commands that look at records, or erase some, refuse a folder without any: nothing
+// found there would mean nothing.
+func TestContactsOfAFolderWithoutRecords(t *testing.T) {
+	t.Setenv("HEADSTART_DATABASE_URL", "")
+	data := t.TempDir()
+	for _, args := range [][]string{{"contacts", "show", "ana"}, {"contacts", "forget", "ana"}, {"memory", "audit"}} {
+		out, err := command(t, append(args, "--data", data)...)
+		if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), "no records in "+data) {
+			t.Errorf("%v: %q, %v", args, out, err)
+		}
+	}
+	if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
+		t.Errorf("the folder has %v, %v", left, err)
 	}
 }
 

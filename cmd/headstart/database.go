@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -58,6 +59,18 @@ func openDatabase(ctx context.Context, at, data string, log *zap.Logger) (databa
 		log.Warn("database does not answer, entries wait in spools", zap.Error(err))
 	}
 	return db, nil
+}
+
+// recordsIn refuses a data folder in which no worker has kept anything: to look there,
+// or to erase something there, would tell of nothing and mean another.
+func recordsIn(at, data string) error {
+	if at != "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(data, "headstart.db")); errors.Is(err, fs.ErrNotExist) {
+		return usageError{fmt.Errorf("no records in %s: name the worker's folder with --data, or its PostgreSQL with --database", data)}
+	}
+	return nil // what else is wrong with it, opening tells
 }
 
 // databaseFlag adds the flag that says where the records are kept.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -66,13 +67,31 @@ keeps a log of what the agent knew at every moment.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(startCommand(), devCommand(), demoCommand(), logCommand(), migrateCommand(), modelsCommand(), fakesCommand(), benchCommand(), docsCommand(), orgsCommand(), contactsCommand(), memoryCommand())
+	for _, cmd := range root.Commands() {
+		if cmd.HasSubCommands() && !cmd.Runnable() {
+			cmd.RunE, cmd.SuggestionsMinimumDistance = group, 2
+		}
+	}
 	return root
+}
+
+// group is a command that only holds others: alone it tells which, and a word that
+// is none of them is refused.
+func group(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	known := ""
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		known = fmt.Sprintf(", did you mean %s?", strings.Join(like, " or "))
+	}
+	return usageError{fmt.Errorf("%s has no command %q%s; see %s --help", cmd.CommandPath(), args[0], known, cmd.CommandPath())}
 }
 
 // noArguments refuses words that a command does not take.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, got %q; see headstart %s --help", cmd.Name(), args, cmd.Name())}
+		return usageError{fmt.Errorf("%s takes no arguments, got %q; see %s --help", cmd.Name(), args, cmd.CommandPath())}
 	}
 	return nil
 }

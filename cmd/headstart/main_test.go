@@ -77,6 +77,8 @@ func TestUsage(t *testing.T) {
 		{"no server", []string{"start", "--agent", file}, []string{"LIVEKIT_URL is not set", "LIVEKIT_API_SECRET is not set"}},
 		{"words too many", []string{"start", "now"}, []string{"no arguments"}},
 		{"no model of that name", []string{"models", "pull", "whisper"}, []string{"whisper", "models list"}},
+		{"a command that is none", []string{"memory", "audti"}, []string{`headstart memory has no command "audti"`, "audit"}},
+		{"a command of none", []string{"docs", "x"}, []string{`headstart docs has no command "x"`, "headstart docs --help"}},
 		{"a web demo with figures", []string{"demo", "--web", "--json", "x"}, []string{"--web"}},
 		{"no samples", []string{"demo", "--testdata", t.TempDir()}, []string{"agents"}},
 		{"an unknown fault", []string{"fakes", "--fault", "eyes=blind"}, []string{"stt, llm, tts, aura and embed"}},

@@ -8,6 +8,9 @@ func memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory",
 		Short: "How well memories are recalled and learned, and what in them looks wrong",
+		Example: `  headstart memory audit
+  headstart memory eval recall.json --agent agent.yaml
+  headstart memory bench --format locomo locomo10.json --arm words`,
 	}
 	cmd.AddCommand(memoryBenchCommand(), memoryEvalCommand(), memoryAuditCommand())
 	return cmd

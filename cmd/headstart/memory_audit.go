@@ -25,7 +25,7 @@ type memoryAudit struct {
 
 // auditReport is what an audit saw.
 type auditReport struct {
-	Contacts int              `json:"contacts"`
+	Contacts int              `json:"contacts"` // of whom there is a fact
 	Facts    int              `json:"facts"`
 	Findings []memory.Finding `json:"findings"`
 }
@@ -61,6 +61,12 @@ It exits 0 whether or not it found something; findings are counted in --json.`,
 
 func (o *memoryAudit) run(cmd *cobra.Command) (err error) {
 	ctx := cmd.Context()
+	if o.org == "" {
+		return usageError{errors.New("--org is empty: name the org whose contacts are read, or leave it out for " + calllog.DefaultOrg)}
+	}
+	if err := recordsIn(databaseOr(o.database), o.data); err != nil {
+		return err
+	}
 	db, err := openDatabase(ctx, databaseOr(o.database), o.data, zap.NewNop())
 	if err != nil {
 		return err
@@ -73,7 +79,7 @@ func (o *memoryAudit) run(cmd *cobra.Command) (err error) {
 		}
 	}
 	progress := stageOn(cmd.ErrOrStderr(), "read contact")
-	report := auditReport{Contacts: len(contacts), Findings: []memory.Finding{}}
+	report := auditReport{Findings: []memory.Finding{}}
 	for i, contact := range contacts {
 		if err := o.read(ctx, db, contact, &report); err != nil {
 			return fmt.Errorf("audit contact %d of %d: %w", i+1, len(contacts), err)
@@ -96,6 +102,9 @@ func (o *memoryAudit) read(ctx context.Context, facts memory.Facts, contact stri
 	held, err := read(ctx, o.org, contact)
 	if err != nil {
 		return err
+	}
+	if len(held) > 0 {
+		report.Contacts++
 	}
 	report.Facts += len(held)
 	report.Findings = append(report.Findings, memory.Audit(contact, held, o.language)...)

@@ -87,6 +87,9 @@ func (o *memoryEval) agentFile() (*worker.Agent, error) {
 func (o *memoryEval) ask(cmd *cobra.Command, path string) error {
 	ctx := cmd.Context()
 	questions, err := readFile(path, golden.ReadQuestions)
+	if errors.Is(err, golden.ErrFormat) {
+		return fmt.Errorf("%w; what calls teach is read with --extraction", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func TestMemoryCommandsRefuse(t *testing.T) {
 	file := written(t, "conversations.json", conversations)
 	for _, args := range [][]string{
 		{"bench"}, {"bench", file, file}, {"bench", file, "--format", "csv"}, {"bench", file, "--arm", "both"}, {"bench", file, "--on", "third"},
-		{"bench", file, "--arm", "words", "--calibrate", "odd"}, {"eval"}, {"audit", "ana"},
+		{"bench", file, "--arm", "words", "--calibrate", "odd"}, {"eval"}, {"audit", "ana"}, {"audit", "--org", ""},
 	} {
 		out, err := command(t, append([]string{"memory"}, args...)...)
 		if _, ok := errors.AsType[usageError](err); !ok {

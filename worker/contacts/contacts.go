@@ -87,16 +87,23 @@ func (d *Desk) Delete(ctx context.Context, contact, fact string) error {
 // ErrText means that a correction says nothing.
 var ErrText = errors.New("the text of a fact is empty, or longer than 500 characters")
 
+// ErrSecret means that a correction holds a number that is never written: of a card,
+// an account, an identity document, or a passcode.
+var ErrSecret = errors.New("the text holds a number that is never kept")
+
 // longestFact is in characters.
 const longestFact = 500
 
 // Correct puts another text in a fact's place, of the same category, and returns
-// the fact that holds it. The old one is history. The operator's word is certain:
+// the fact that holds it: ErrText and ErrSecret say what is no text of one. The old one is history. The operator's word is certain:
 // its confidence is 1. It has no vector: who recalls it makes one.
 func (d *Desk) Correct(ctx context.Context, contact, fact, text string) (memory.Held, error) {
 	text = strings.TrimSpace(text)
 	if n := len([]rune(text)); n == 0 || n > longestFact {
 		return memory.Held{}, ErrText
+	}
+	if found := memory.Secrets(text, ""); len(found) > 0 {
+		return memory.Held{}, fmt.Errorf("%w: %s", ErrSecret, found[0])
 	}
 	old, err := d.held(ctx, contact, fact)
 	if err != nil {

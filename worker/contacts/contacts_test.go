@@ -102,7 +102,8 @@ func TestCorrectAndDelete(t *testing.T) {
 	o := open(t, t.TempDir())
 	defer o.close()
 	ids := o.teach("ana", earlier, "Vive en Vigo.", "Tiene un gato.")
-	for text, want := range map[string]error{"": contacts.ErrText, " \n": contacts.ErrText, strings.Repeat("ñ", 501): contacts.ErrText} {
+	for text, want := range map[string]error{"": contacts.ErrText, " \n": contacts.ErrText, strings.Repeat("ñ", 501): contacts.ErrText,
+		"Su tarjeta es 4111 1111 1111 1111": contacts.ErrSecret, "Su DNI es 12345678Z": contacts.ErrSecret} {
 		if _, err := o.Correct(t.Context(), "ana", ids[0], text); !errors.Is(err, want) {
 			t.Fatalf("correct to %q: %v", text, err)
 		}

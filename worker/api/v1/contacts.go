@@ -37,6 +37,7 @@ const (
 var (
 	noFact     = refusal{http.StatusNotFound, "fact", "This contact has no such fact, or does not hold it any more."}
 	noText     = refusal{http.StatusBadRequest, "text", "Send {\"text\": …}, a sentence of at most 500 characters."}
+	secretText = refusal{http.StatusBadRequest, "secret", "Numbers of cards, accounts and identity documents, and passcodes, are never kept."}
 	noJSON     = refusal{http.StatusUnsupportedMediaType, "content_type", "Send application/json."}
 	onTheLine  = refusal{http.StatusConflict, "elsewhere", "Another process is on a call with this contact. Ask that one, or try again after the call."}
 	notErased  = refusal{http.StatusServiceUnavailable, "erasure", "The erasure is noted and not complete. Ask again; the next start finishes it too."}
@@ -150,6 +151,8 @@ func (s *Server) correctFact(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case errors.Is(err, contacts.ErrText):
 		refuse(w, noText)
+	case errors.Is(err, contacts.ErrSecret):
+		refuse(w, secretText)
 	case errors.Is(err, memory.ErrNoFact):
 		refuse(w, noFact)
 	case err != nil:

@@ -43,6 +43,9 @@ func (f files) Correct(_ context.Context, contact, fact, text string) (memory.He
 	if text == "" {
 		return memory.Held{}, contacts.ErrText
 	}
+	if strings.Contains(text, "4111") {
+		return memory.Held{}, fmt.Errorf("correct: %w", contacts.ErrSecret)
+	}
 	return memory.Held{Fact: memory.Fact{ID: "f_2", Text: contact + " " + fact + " " + text, Since: since, Confidence: 1}}, f.err
 }
 
@@ -88,6 +91,7 @@ func TestContactsOverHTTP(t *testing.T) {
 		{"correct", "PUT", "/v1/contacts/ana/memory/f_1", good, body(`{"text":"x"}`, json), 200, `"text":"ana f_1 x"`},
 		{"correct without a text", "PUT", "/v1/contacts/ana/memory/f_1", good, body(`{}`, json), 400, `"code":"text"`},
 		{"correct with no JSON", "PUT", "/v1/contacts/ana/memory/f_1", good, body(`{`, json), 400, `"code":"text"`},
+		{"correct to a secret", "PUT", "/v1/contacts/ana/memory/f_1", good, body(`{"text":"4111 1111 1111 1111"}`, json), 400, `"code":"secret"`},
 		{"correct from a form", "PUT", "/v1/contacts/ana/memory/f_1", good, body(`{"text":"x"}`, "text/plain"), 415, `"code":"content_type"`},
 		{"correct what is not held", "PUT", "/v1/contacts/ana/memory/f_1", broken(noFact), body(`{"text":"x"}`, json), 404, `"code":"fact"`},
 		{"delete", "DELETE", "/v1/contacts/+49301234567/memory/f_1", good, nil, 204, ""},
