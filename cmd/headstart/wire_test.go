@@ -50,6 +50,13 @@ func newWireOf(t *testing.T, file string, faults map[string]string) *wire {
 // newWireIn serves it with other settings.
 func newWireIn(t *testing.T, file string, faults map[string]string, change func(*settings)) *wire {
 	t.Helper()
+	return newWireLooking(t, true, file, faults, change)
+}
+
+// newWireLooking serves an agent that looks up while the caller speaks, or not before
+// the end of the turn.
+func newWireLooking(t *testing.T, early bool, file string, faults map[string]string, change func(*settings)) *wire {
+	t.Helper()
 	live := devservertest.Start(t)
 	handler, closeFakes, err := newFakes(fakeOptions{embedMS: 80})
 	if err != nil {
@@ -63,7 +70,7 @@ func newWireIn(t *testing.T, file string, faults map[string]string, change func(
 	}
 	s := settings{url: live.URL, apiKey: live.APIKey, apiSecret: live.APISecret, agentName: t.Name(), bases: []string{"clinica-norte=../../testdata/knowledge/clinica-norte"}, data: t.TempDir(), models: t.TempDir(), drain: 10 * time.Second, loadThreshold: 1}
 	change(&s)
-	if w.srv, err = openServer(t.Context(), s, []worker.Agent{agent}, true, zap.NewNop()); err != nil {
+	if w.srv, err = openServer(t.Context(), s, []worker.Agent{agent}, early, zap.NewNop()); err != nil {
 		t.Fatal(err)
 	}
 	serving, stop := context.WithCancel(t.Context())
