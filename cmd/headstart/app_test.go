@@ -48,7 +48,7 @@ func TestAnAppThatDiesInMidCall(t *testing.T) {
 		t.Fatalf("a second app: %v", err)
 	}
 	c := w.dial()
-	_, _ = c.ask()
+	c.hear(c.types())
 	killed := time.Now()
 	if err := a.Kill(); err != nil {
 		t.Fatal(err)
@@ -56,10 +56,20 @@ func TestAnAppThatDiesInMidCall(t *testing.T) {
 	checkDetached(t, c.farewell(killed))
 
 	free := w.dial() // nobody holds the agent now: a call as ever
-	_, _ = free.ask()
+	free.hear(free.types())
 	if ended := eventsOf[turn.CallEnded](free.hangUp()); ended[0].Reason != "caller_hung_up" {
 		t.Fatalf("a call without an app: %+v", ended)
 	}
+}
+
+// types asks in writing, which no loaded machine cuts in two.
+func (c *connected) types() time.Time {
+	c.wire.t.Helper()
+	asked := time.Now()
+	if err := c.Chat(c.wire.t.Context(), "¿Me da cita para el lunes?"); err != nil {
+		c.wire.t.Fatalf("chat: %v", err)
+	}
+	return asked
 }
 
 // farewell hears what is said after a moment until the worker hangs up, and returns
