@@ -75,13 +75,18 @@ func (c *Caller) loop(ctx context.Context, beside func(func() error)) error {
 			}
 			pending = pending[max(0, len(pending)-unread):]
 		}
-		if n := len(pending); n > 0 {
-			if _, over := pending[n-1].(Closed); over {
-				c.flush(pending)
-				return nil
-			}
+		if last, over := untilClosed(pending); over {
+			c.flush(last)
+			return nil
 		}
 	}
+}
+
+// untilClosed is the events up to Closed: the agent may be told to have left after
+// the room that closed.
+func untilClosed(events []Event) (last []Event, over bool) {
+	i := slices.IndexFunc(events, func(e Event) bool { _, closed := e.(Closed); return closed })
+	return events[:i+1], i >= 0
 }
 
 // present tells of the agents who were in the room first.
