@@ -24,11 +24,12 @@ func NewMouth(encoder audio.Encoder, send func([]byte, int64) error) Mouth {
 func (m Mouth) Play(ctx context.Context, pcm []int16, rate int) error {
 	return m.m.play(ctx, pcm, rate)
 }
-func (m Mouth) Listened()             { m.m.listened() }
-func (m Mouth) Step(slot int64)       { m.m.step(slot) }
-func (m Mouth) Cut()                  { m.m.cut() }
-func (m Mouth) Played() time.Duration { return m.m.played() }
-func (m Mouth) Close()                { m.m.close() }
+func (m Mouth) Listened()                { m.m.listened() }
+func (m Mouth) Step(slot int64)          { m.m.step(slot) }
+func (m Mouth) Pace(ctx context.Context) { audio.PaceResting(ctx, m.m.bell, m.m.step) }
+func (m Mouth) Cut()                     { m.m.cut() }
+func (m Mouth) Played() time.Duration    { return m.m.played() }
+func (m Mouth) Close()                   { m.m.close() }
 
 // Link is the step that decides who the caller is.
 type Link struct{ link }

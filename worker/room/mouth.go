@@ -27,12 +27,13 @@ const (
 // mouth is what the agent says. Speech waits in the queue; step, which the
 // pacer and the tests call each 20 ms, lets one frame go. While nobody listens
 // it sends silence: the server announces a track only when it has a packet.
-// An idle mouth sends one silent packet each 400 ms.
+// An idle mouth sends one silent packet each 400 ms, and lets the pacer rest between.
 type mouth struct {
 	encoder audio.Encoder
 	send    func(packet []byte, slot int64) error
 	count   *counts
 	space   chan struct{} // one place: rings for a play that waits when something left, or was cut
+	bell    chan struct{} // one place: rings for the pacer that rests when there is speech
 
 	lock   sync.Mutex // guards what follows, and the encoder
 	queue  audio.Queue
@@ -40,15 +41,16 @@ type mouth struct {
 	heard  bool // somebody listens
 	shut   bool
 	tail   int       // frames of silence still to send
-	idle   int       // slots since the last packet
 	begin  time.Time // of slot 0
-	last   int64     // the slot before
+	sent   int64     // the slot of the last packet
+	due    int64     // the slot that is to be next
+	rests  bool      // until then there is nothing to do
 	frame  [audio.SaidFrame]int16
 	packet [audio.MaxPacket]byte
 }
 
 func newMouth(encoder audio.Encoder, send func([]byte, int64) error, count *counts) *mouth {
-	return &mouth{encoder: encoder, send: send, count: count, space: make(chan struct{}, 1)}
+	return &mouth{encoder: encoder, send: send, count: count, space: make(chan struct{}, 1), bell: make(chan struct{}, 1)}
 }
 
 // play queues speech piece by piece.
@@ -90,7 +92,22 @@ func (m *mouth) put(pcm []int16, rate, cuts int) (int, error) {
 		return 0, nil
 	}
 	n := min(len(pcm), max(1, int((ahead-m.queue.Queued())*time.Duration(rate)/time.Second)))
+	m.rouse()
 	return n, m.queue.Put(pcm[:n], rate)
+}
+
+// rouse ends a rest of the pacer. Speech that comes less than 10 ms before a slot
+// is not late in the next.
+func (m *mouth) rouse() {
+	if !m.rests {
+		return
+	}
+	m.rests = false
+	m.due = min(m.due, int64((time.Since(m.begin)+tardy+audio.Frame-1)/audio.Frame))
+	select {
+	case m.bell <- struct{}{}:
+	default:
+	}
 }
 
 func (m *mouth) cut() {
@@ -136,41 +153,48 @@ func (m *mouth) wake() {
 	}
 }
 
-// step lets the frame of a slot go.
-func (m *mouth) step(slot int64) {
+// step lets the frame of a slot go, and tells how many of the next slots need not come.
+func (m *mouth) step(slot int64) (rest int64) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	skipped := m.mark(slot)
-	packet := m.next()
-	if packet == nil {
-		m.idle++
-		return
+	packet := m.next(slot)
+	if packet != nil {
+		m.let(packet, slot, skipped)
 	}
-	m.idle = 0
+	m.rests = m.heard && m.tail == 0 && m.queue.Queued() == 0
+	if m.rests {
+		m.due = max(m.due, m.sent+comfort)
+	}
+	return m.due - slot - 1
+}
+
+// let sends a packet and counts it.
+func (m *mouth) let(packet []byte, slot, late int64) {
+	m.sent = slot
 	if err := m.send(packet, slot); err != nil {
 		m.count.unsent.Add(1)
 		return
 	}
 	m.count.sent.Add(1)
-	late := skipped
 	if time.Since(m.begin)-time.Duration(slot)*audio.Frame > tardy {
 		late++
 	}
 	m.count.tardy.Add(late)
 }
 
-// mark notes a slot and tells how many the pacer left out before it.
+// mark notes a slot and tells how many the pacer left out that were due before it.
 func (m *mouth) mark(slot int64) (skipped int64) {
 	if m.begin.IsZero() {
-		m.begin, m.last = time.Now().Add(-time.Duration(slot)*audio.Frame), slot-1
+		m.begin, m.due = time.Now().Add(-time.Duration(slot)*audio.Frame), slot
 	}
-	skipped = slot - m.last - 1
-	m.last = slot
+	skipped = max(0, slot-m.due)
+	m.due = slot + 1
 	return skipped
 }
 
 // next is the packet of the next slot, nil when nothing is to be sent.
-func (m *mouth) next() []byte {
+func (m *mouth) next(slot int64) []byte {
 	if !m.heard {
 		return line.Silent
 	}
@@ -186,7 +210,7 @@ func (m *mouth) next() []byte {
 	case m.tail > 0:
 		m.tail--
 		return m.encode()
-	case m.idle+1 >= comfort:
+	case slot-m.sent >= comfort:
 		return line.Silent
 	}
 	return nil

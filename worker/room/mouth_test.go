@@ -90,7 +90,7 @@ func talking(t *testing.T, test func(ctx context.Context, m room.Mouth, tape *ta
 		tape := &tape{}
 		m := room.NewMouth(tape, tape.send)
 		m.Listened()
-		go audio.Pace(ctx, m.Step)
+		go m.Pace(ctx)
 		synctest.Wait()
 		test(ctx, m, tape)
 		stop()
@@ -254,6 +254,46 @@ func TestMouthCountsFramesThatLeaveLate(t *testing.T) {
 		// 2 left 10 ms late, which is not more; 3 left 11 ms late, and 10 left 15
 		if sent, late := m.Sent(); sent != 6 || late != 7 {
 			t.Fatalf("%d sent, %d late; want 6 and 7", sent, late)
+		}
+	})
+}
+
+func TestMouthThatRestedIsPunctual(t *testing.T) {
+	t.Parallel()
+	talking(t, func(ctx context.Context, m room.Mouth, tape *tape) {
+		time.Sleep(time.Second + 7*time.Millisecond) // ten of hush, then one packet each 400 ms
+		if err := m.Play(ctx, sine(440, 24000, 100*time.Millisecond), 24000); err != nil {
+			t.Fatalf("play: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		want := []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 29, 49, 51, 52, 53, 54, 55}
+		if diff := cmp.Diff(want, tape.slots); diff != "" {
+			t.Fatalf("slots (-want +got):\n%s", diff)
+		}
+		if _, late := m.Sent(); late != 0 {
+			t.Fatalf("%d frames are late", late)
+		}
+	})
+}
+
+func TestMouthCountsWhatLeavesLateAfterARest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var tape tape
+		m := room.NewMouth(&tape, tape.send)
+		m.Listened()
+		for slot := range int64(12) { // ten of hush, then it rests
+			m.Step(slot)
+			time.Sleep(audio.Frame)
+		}
+		if err := m.Play(t.Context(), sine(440, 24000, audio.Frame), 24000); err != nil { // at the time of slot 12
+			t.Fatalf("play: %v", err)
+		}
+		time.Sleep(5 * audio.Frame)
+		m.Step(17)
+		if sent, late := m.Sent(); sent != 11 || late != 4 { // 10 ms after it was given, it was due in 13
+			t.Fatalf("%d sent, %d late; want 11 and 4", sent, late)
 		}
 	})
 }

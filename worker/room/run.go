@@ -25,7 +25,7 @@ func (r *Room) Run(ctx context.Context) error {
 	life, end := context.WithCancelCause(ctx)
 	group, life := errgroup.WithContext(life)
 	beside := func(work func() error) { group.Go(func() error { return crew.Guard(work) }) }
-	beside(func() error { audio.Pace(life, r.mouth.step); return nil })
+	beside(func() error { audio.PaceResting(life, r.mouth.bell, r.mouth.step); return nil })
 	beside(func() error { return r.outbox.Run(life) })
 	beside(func() error { return r.listen(life, beside) })
 

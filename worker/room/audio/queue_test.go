@@ -117,6 +117,36 @@ func TestPaceKeepsAbsoluteTime(t *testing.T) {
 	})
 }
 
+func TestPaceRestsUntilTheBell(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		begin, bell := time.Now(), make(chan struct{}, 1)
+		ring := func(at time.Duration) { time.AfterFunc(at, func() { bell <- struct{}{} }) }
+		ring(5 * time.Millisecond)   // between slots that come anyway
+		ring(331 * time.Millisecond) // within a rest
+		ring(800 * time.Millisecond) // on a slot
+		at := map[int64]time.Duration{}
+		audio.PaceResting(ctx, bell, func(slot int64) int64 {
+			at[slot] = time.Since(begin)
+			if slot == 60 {
+				stop()
+			}
+			if slot < 2 {
+				return 0
+			}
+			return 19
+		})
+		want := map[int64]time.Duration{}
+		for _, slot := range []int64{0, 1, 2, 17, 37, 40, 60} {
+			want[slot] = time.Duration(slot) * audio.Frame
+		}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Fatalf("slots and their times (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func BenchmarkQueue(b *testing.B) {
 	var q audio.Queue
 	pcm, frame := sine(440, 24000, 480), make([]int16, audio.SaidFrame)
