@@ -41,6 +41,7 @@ type listener struct {
 	packets chan packet
 	ear     *audio.Ear
 	before  before
+	tick    *time.Timer
 
 	current *webrtc.TrackRemote
 	reader  int    // of the current track
@@ -53,10 +54,10 @@ func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
 	l := &listener{room: r, beside: beside, begin: time.Now(), packets: make(chan packet, waiting)}
 	l.ear = audio.NewEar(l.give)
 	defer func() { line.StopReading(l.current) }()
-	ticker := time.NewTicker(audio.Frame)
-	defer ticker.Stop()
+	l.tick = time.NewTimer(audio.Frame)
+	defer l.tick.Stop()
 	for {
-		if err := l.next(ctx, ticker.C); err != nil {
+		if err := l.next(ctx); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -70,7 +71,7 @@ func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
 
 // next hears the next thing that happens. The frames of a recording go out as
 // fast as their reader takes them.
-func (l *listener) next(ctx context.Context, tick <-chan time.Time) error {
+func (l *listener) next(ctx context.Context) error {
 	var out chan []int16
 	first := l.before.first()
 	if first != nil {
@@ -85,14 +86,24 @@ func (l *listener) next(ctx context.Context, tick <-chan time.Time) error {
 	case rec := <-l.room.recordings:
 		l.recorded(rec)
 	case p := <-l.packets:
-		return l.packet(p)
-	case <-tick:
-		l.before.tick(time.Since(l.begin))
-		if len(l.packets) == 0 { // what has come is heard before anything is filled in
-			l.ear.Tick(time.Since(l.begin))
+		if err := l.packet(p); err != nil {
+			return err
 		}
+		l.pass()
+	case <-l.tick.C:
+		l.pass()
 	}
 	return nil
+}
+
+// pass lets time pass. While packets come in order nothing but them wakes the listener.
+func (l *listener) pass() {
+	now, again := time.Since(l.begin), audio.Frame
+	l.before.tick(now)
+	if len(l.packets) == 0 { // what has come is heard before anything is filled in
+		again = l.ear.Tick(now)
+	}
+	l.tick.Reset(again)
 }
 
 // track lets the track before go and hears another.

@@ -108,25 +108,32 @@ func newHeardAt() *heardAt {
 	return h
 }
 
-// run lets packets arrive, and time pass in between.
+// run lets packets arrive, and time pass in between, as the ear asks for it.
 func (h *heardAt) run(arrived []flight, until time.Duration) {
-	for tick := time.Duration(0); tick <= until; tick += audio.Frame {
-		for len(arrived) > 0 && arrived[0].at <= tick {
+	for tick := time.Duration(0); tick <= until; {
+		if len(arrived) > 0 && arrived[0].at <= tick {
 			f := arrived[0]
 			arrived = arrived[1:]
-			h.now = f.at
-			if h.begun < 0 {
+			if h.now = f.at; h.begun < 0 {
 				h.begun = f.at
 			}
 			h.ear.Packet(f.at, f.seq, f.rtp, f.payload)
+			tick = f.at + h.pass(f.at)
+			continue
 		}
-		h.now = tick
-		h.ear.Tick(tick)
-		if h.begun >= 0 {
-			lag := tick - h.begun - audio.Duration(int64(h.frames)*audio.HeardFrame, audio.HeardRate)
-			h.behind, h.ahead = max(h.behind, lag), max(h.ahead, -lag)
-		}
+		tick += h.pass(tick)
 	}
+}
+
+// pass lets time pass, and measures how far the samples are from the clock.
+func (h *heardAt) pass(at time.Duration) time.Duration {
+	h.now = at
+	again := h.ear.Tick(at)
+	if h.begun >= 0 {
+		lag := at - h.begun - audio.Duration(int64(h.frames)*audio.HeardFrame, audio.HeardRate)
+		h.behind, h.ahead = max(h.behind, lag), max(h.ahead, -lag)
+	}
+	return again
 }
 
 func TestTenBadMinutes(t *testing.T) {
