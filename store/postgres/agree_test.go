@@ -25,6 +25,7 @@ type held struct {
 	base    knowledge.Base
 	chunks  []chunk.Chunk
 	vectors []float32
+	words   [][]string // of each chunk
 }
 
 func readBase(t testing.TB, db *postgres.DB, org, name string) held {
@@ -37,6 +38,7 @@ func readBase(t testing.TB, db *postgres.DB, org, name string) held {
 				return err
 			}
 			h.chunks, h.vectors = append(h.chunks, p.Chunk), append(h.vectors, p.Vector...)
+			h.words = append(h.words, strings.Fields(p.Text))
 		}
 		return nil
 	})
@@ -81,8 +83,7 @@ func (h held) matching(q retrieval.LargeQuery) (n int) {
 			floor = max(floor, retrieval.VectorMargin*slices.Max(cosines))
 		}
 	}
-	for i, c := range h.chunks {
-		words := strings.Fields(c.Text)
+	for i, words := range h.words {
 		if slices.ContainsFunc(q.Terms, func(term string) bool { return slices.Contains(words, term) }) || cosines != nil && cosines[i] >= floor {
 			n++
 		}

@@ -84,8 +84,8 @@ func waysToAsk(org string, h *hill, k int) []retrieval.LargeQuery {
 }
 
 // wanted is how many hits a question must have: exactly as many as it asks for, or
-// all that match. Only of those within a floor may the graph leave out a few of
-// hundreds, and the last digits of a cosine decide on which side of it a piece is.
+// all that match. Only of those within a floor may the graph leave out a few, and
+// the last digits of a cosine decide on which side of it a piece is.
 func wanted(all held, q retrieval.LargeQuery) (least, most int) {
 	if q.Weak == -1 || len(q.Vector) == 0 {
 		exactly := min(q.K, all.matching(q))
@@ -93,8 +93,8 @@ func wanted(all held, q retrieval.LargeQuery) (least, most int) {
 	}
 	within, around := q, q
 	within.Weak, around.Weak = q.Weak+1e-3, q.Weak-1e-3
-	least, most = min(q.K, all.matching(within)), all.matching(around)
-	return least - least*3/100, min(q.K, most+most*3/100)
+	least, most = all.matching(within), all.matching(around)
+	return min(q.K, least-least*3/100-1), min(q.K, most+most*3/100)
 }
 
 // missedNearest counts, over ten questions, which of the ten nearest are not found.
