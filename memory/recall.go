@@ -119,9 +119,11 @@ func (x *Index) Recall(ctx context.Context, q Query) (Recalled, error) {
 // RankedFacts is a ranking with its times.
 type RankedFacts struct {
 	Recalled
-	// Cosine is the best of all facts with the question; Degraded is why vectors are
-	// missing, nil when all took part.
+	// Cosine is the best of all facts with the question, Evidence what it says, and BM25
+	// the best of those ranked; Degraded is why vectors are missing, nil when all took part.
 	Cosine   float64
+	Evidence retrieval.Evidence
+	BM25     float64
 	Degraded error
 	// Took is the time of the ranking without EmbedTook, that of the embedder.
 	Took, EmbedTook time.Duration
@@ -141,14 +143,15 @@ func (x *Index) Rank(ctx context.Context, q Query, arm retrieval.Arm, depth int)
 	if err != nil {
 		return RankedFacts{}, fmt.Errorf("recall: %w", err)
 	}
-	facts := make([]Fact, len(ranked.Chunks))
+	facts, bm25 := make([]Fact, len(ranked.Chunks)), 0.0
 	for i, c := range ranked.Chunks {
+		bm25 = max(bm25, c.Hit.BM25)
 		facts[i] = x.facts[c.Chunk.ID].Fact
 		facts[i].Score = c.Hit.Score
 	}
 	x.nudge(facts[:min(len(facts), BestFacts)])
 	return RankedFacts{
-		Recalled: Recalled{facts, ranked.Followed}, Cosine: ranked.Cosine, Degraded: ranked.Degraded,
+		Recalled: Recalled{facts, ranked.Followed}, Cosine: ranked.Cosine, Evidence: ranked.Evidence, BM25: bm25, Degraded: ranked.Degraded,
 		Took: time.Since(began) - ranked.EmbedTook, EmbedTook: ranked.EmbedTook,
 	}, nil
 }

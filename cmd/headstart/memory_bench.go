@@ -38,14 +38,17 @@ func memoryBenchCommand() *cobra.Command {
 (speaker, date of the session, words, caption of the picture), asks every question
 of its own contact, and prints how often a turn that holds the evidence is among
 the first 1, 5, 10 and 20 facts. The figures in front are of categories 1 to 4;
-category 5 holds questions that nothing answers, and shows how they differ. Times
-are of the recall alone, without the embedder.
+category 5 holds questions that nothing answers: what is told of it is how they differ
+from the others, by what is found, by the best BM25 and cosine, and by the evidence; 0.5
+of pairs tells nothing apart. Times are of the recall alone, without the embedder.
 
 With --follow each question is asked after those before it, as turns of one call: what
 a short one is recalled together with has nothing to do with it.
 
 With --calibrate odd --on even, the weights of the two branches are fitted on every
-other question and judged on the rest.`,
+other question and judged on the rest. An embedder counts as much as the words where it
+declares nothing else, and a weak one then costs more than it brings: calibrate the base
+that its agent reads (docs calibrate), whose weights hold for the recalls of that agent too.`,
 		Example: `  headstart memory bench --format locomo locomo10.json --arm words
   headstart memory bench --format locomo locomo10.json --agent agent.yaml --json
   headstart memory bench --format locomo locomo10.json --agent agent.yaml --calibrate odd --on even`,
@@ -176,15 +179,26 @@ func writeMemoryBench(out io.Writer, r locomo.Report) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	a := r.Abstention
-	fmt.Fprintf(out, "\n%d questions that nothing answers: %d found nothing; best cosine %.3f on average, %.3f of the others, told apart in %.3f of pairs\n",
-		a.Questions, a.FoundNothing, a.Cosine, a.AnswerableCosine, a.Separation)
-	if r.Followed > 0 {
-		fmt.Fprintf(out, "%d questions were short, or pointed back, and were asked together with those before them\n", r.Followed)
-	}
+	writeAbstention(out, r)
 	if r.Degraded > 0 {
 		fmt.Fprintf(out, "%d questions were answered by words alone: the embedder was late or failed\n", r.Degraded)
 	}
 	_, err := fmt.Fprintf(out, "a recall without the embedder: p50 %.3f ms, p95 %.3f ms, p99 %.3f ms\n", r.RecallMS.P50, r.RecallMS.P95, r.RecallMS.P99)
 	return err
+}
+
+// writeAbstention shows what could tell the questions that nothing answers from the
+// others: of each branch that was asked, and what was found at all.
+func writeAbstention(out io.Writer, r locomo.Report) {
+	a := r.Abstention
+	fmt.Fprintf(out, "\n%d questions that nothing answers, and the others: %d and %d found nothing\n", a.Questions, a.FoundNothing, a.AnswerableFoundNothing)
+	if r.Arm != retrieval.Vectors {
+		fmt.Fprintf(out, "  best BM25 %.2f and %.2f on average, told apart in %.3f of pairs\n", a.BM25, a.AnswerableBM25, a.BM25Separation)
+	}
+	if a.Cosine == 0 && a.AnswerableCosine == 0 {
+		return // no vectors took part
+	}
+	fmt.Fprintf(out, "  best cosine %.3f and %.3f on average, told apart in %.3f of pairs\n", a.Cosine, a.AnswerableCosine, a.Separation)
+	e, o := a.Evidence, a.AnswerableEvidence
+	fmt.Fprintf(out, "  evidence strong %.3f and %.3f, weak %.3f and %.3f, none %.3f and %.3f of them\n", e.Strong, o.Strong, e.Weak, o.Weak, e.None, o.None)
 }

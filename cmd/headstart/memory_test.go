@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,10 @@ func TestMemoryBench(t *testing.T) {
 	}
 	if r.Abstention.Questions != 1 || r.Abstention.FoundNothing != 1 || r.Facts != 3 || r.Embedder != "" {
 		t.Fatalf("%+v", r)
+	}
+	// Two of the four others have a word in common with a fact, two tie at none.
+	if a := r.Abstention; a.AnswerableFoundNothing != 2 || a.BM25 != 0 || a.AnswerableBM25 <= 0 || math.Abs(a.BM25Separation-0.75) > 1e-9 || a.Evidence.None != 1 || a.AnswerableEvidence.None != 1 {
+		t.Fatalf("%+v", a)
 	}
 	for _, key := range []string{`"questions":`, `"hit_at_10":`, `"by_category":{`, `"recall_ms":{"p50":`} {
 		if !strings.Contains(out, key) {

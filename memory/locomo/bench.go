@@ -41,19 +41,6 @@ type Milliseconds struct {
 	P99 float64 `json:"p99"`
 }
 
-// Abstention is the picture of the questions that should find nothing: how many
-// found nothing at all, and how their best cosine lies against that of the
-// questions that have an answer. Without vectors the cosines are 0.
-type Abstention struct {
-	Questions        int     `json:"questions"`
-	FoundNothing     int     `json:"found_nothing"`
-	Cosine           float64 `json:"cosine"`            // mean best cosine
-	AnswerableCosine float64 `json:"answerable_cosine"` // the same of the others
-	// Separation is the chance that an answerable question has the better cosine of
-	// a pair: 0.5 tells nothing apart.
-	Separation float64 `json:"separation"`
-}
-
 // Report is what a bench found.
 type Report struct {
 	Arm           retrieval.Arm    `json:"arm"`
@@ -80,9 +67,8 @@ const language = "en"
 type tally struct {
 	scores     map[int]*Score // by category; hits are counts
 	took       []time.Duration
-	answerable []float64 // best cosines
-	adverse    []float64
-	nothing    int // of the adversarial
+	answerable []witness
+	adverse    []witness // of the adversarial
 	degraded   int
 	followed   int
 }
@@ -144,13 +130,11 @@ func (t *tally) ask(ctx context.Context, x *memory.Index, q Question, before []s
 	if ranked.Followed {
 		t.followed++
 	}
+	seen := witness{ranked.Cosine, ranked.BM25, ranked.Evidence, len(ranked.Facts) == 0}
 	if q.Category == Adversarial {
-		t.adverse = append(t.adverse, ranked.Cosine)
-		if len(ranked.Facts) == 0 {
-			t.nothing++
-		}
+		t.adverse = append(t.adverse, seen)
 	} else {
-		t.answerable = append(t.answerable, ranked.Cosine)
+		t.answerable = append(t.answerable, seen)
 	}
 	if len(q.Evidence) > 0 {
 		t.count(q, ranked.Facts)
@@ -186,10 +170,7 @@ func (t *tally) report(r *Report) {
 	}
 	r.Score = r.Score.shares()
 	r.Degraded, r.Followed = t.degraded, t.followed
-	r.Abstention = Abstention{
-		Questions: len(t.adverse), FoundNothing: t.nothing,
-		Cosine: mean(t.adverse), AnswerableCosine: mean(t.answerable), Separation: separation(t.answerable, t.adverse),
-	}
+	r.Abstention = abstention(t.answerable, t.adverse)
 	slices.Sort(t.took)
 	r.RecallMS = Milliseconds{percentile(t.took, 0.50), percentile(t.took, 0.95), percentile(t.took, 0.99)}
 }
@@ -202,33 +183,6 @@ func (s Score) plus(o Score) Score {
 func (s Score) shares() Score {
 	n := float64(max(1, s.Questions))
 	return Score{s.Questions, s.HitAt1 / n, s.HitAt5 / n, s.HitAt10 / n, s.HitAt20 / n}
-}
-
-func mean(list []float64) float64 {
-	sum := 0.0
-	for _, v := range list {
-		sum += v
-	}
-	return sum / float64(max(1, len(list)))
-}
-
-// separation is the area under the ROC curve; a tie counts half.
-func separation(above, below []float64) float64 {
-	if len(above) == 0 || len(below) == 0 {
-		return 0
-	}
-	won := 0.0
-	for _, a := range above {
-		for _, b := range below {
-			switch {
-			case a > b:
-				won++
-			case a == b:
-				won += 0.5
-			}
-		}
-	}
-	return won / float64(len(above)*len(below))
 }
 
 // percentile is the nearest rank of a sorted list, in milliseconds.
