@@ -51,8 +51,7 @@ const joinLate = `(async () => {
 
 // A visitor speaks while the browser still connects. livekit-client records
 // that, and sends it once the agent is there: the recogniser hears the words.
-func TestWhatTheBrowserRecordedBeforeTheCallIsUnderstood(t *testing.T) {
-	t.Parallel()
+func TestWhatTheBrowserRecordedBeforeTheCallIsUnderstood(t *testing.T) { // alone: a recording goes on in real time
 	server := devservertest.Start(t)
 	d := reception{server: server, rooms: make(chan string, 1)}
 	pages, err := api.New(api.Config{URL: server.URL, Door: d, Title: "Clínica Norte", Language: "es-ES"}, zap.NewNop())
@@ -78,7 +77,8 @@ func TestWhatTheBrowserRecordedBeforeTheCallIsUnderstood(t *testing.T) {
 	c.permit(web.URL, "granted")
 	// A browser that is slow to hand its recording over is not waited for: on a
 	// machine that is busy with other things, that is no failure.
-	for try := range 3 {
+	const tries = 6
+	for try := range tries {
 		name := fmt.Sprint(t.Name(), "-", try)
 		token, _, err := d.Token(name)
 		if err != nil {
@@ -97,7 +97,7 @@ func TestWhatTheBrowserRecordedBeforeTheCallIsUnderstood(t *testing.T) {
 			t.Fatalf("understood %q; counters %+v", text, n)
 		}
 	}
-	t.Fatal("three recordings came too late")
+	t.Fatalf("%d recordings came too late", tries)
 }
 
 // understand gives what the agent hears to a recogniser until it has a final text.

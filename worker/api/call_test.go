@@ -238,7 +238,7 @@ func TestATypedVisitInARealRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Fatalf("run: %v", err)
+		t.Fatalf("run: %v, after %+v", err, events)
 	}
 	want := []api.Event{{Type: api.TypeAgent, There: true}, listening, says(api.WhoVisitor, "SG_1", "hola", true), says(api.WhoAgent, "SG_a", "A las ocho.", true)}
 	if diff := cmp.Diff(want, newest(events)); diff != "" {

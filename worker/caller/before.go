@@ -35,6 +35,15 @@ func (c *Caller) Recorded(ctx context.Context, mime string, rate, channels int, 
 	})
 }
 
+// settle makes a caller who has joined heard and reached: the server drops what it
+// cannot hand on, and the agent may write at once.
+func (c *Caller) settle(ctx context.Context) error {
+	if err := c.publish(ctx); err != nil {
+		return err
+	}
+	return line.AwaitReachable(ctx, c.sdk)
+}
+
 // publish publishes the microphone.
 func (c *Caller) publish(ctx context.Context) (err error) {
 	if c.track, err = line.Publish(ctx, c.sdk, "microphone"); err != nil || !c.config.Announce {

@@ -119,7 +119,7 @@ type Caller struct {
 }
 
 // Dial joins the room, as a participant of its kind, and publishes a
-// microphone. After an error nothing of the call lives; after success call Run,
+// microphone. What is sent to the caller reaches it from then on. After an error nothing of the call lives; after success call Run,
 // or Hangup.
 func Dial(ctx context.Context, config Config) (*Caller, error) {
 	if err := config.Validate(); err != nil {
@@ -148,7 +148,7 @@ func Dial(ctx context.Context, config Config) (*Caller, error) {
 	if err := c.sdk.JoinWithContextAndToken(ctx, config.URL, token); err != nil {
 		return nil, fmt.Errorf("dial: %w", errors.Join(err, context.Cause(ctx), c.disconnect()))
 	}
-	if err := c.publish(ctx); err != nil {
+	if err := c.settle(ctx); err != nil {
 		return nil, fmt.Errorf("dial: %w", errors.Join(err, c.disconnect()))
 	}
 	return c, nil

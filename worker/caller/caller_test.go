@@ -53,6 +53,19 @@ func alone(t *testing.T) (*caller.Caller, <-chan error, context.CancelFunc) {
 	return c, ended, stop
 }
 
+// What an agent writes as soon as it sees the caller is not lost.
+func TestWhoHasDialledIsReached(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		c, ended, stop := alone(t)
+		if there, err := c.Reachable(); err != nil || !there {
+			t.Errorf("reached: %v, %v", there, err)
+		}
+		stop()
+		<-ended
+	}
+}
+
 func TestSayTakesItsTime(t *testing.T) {
 	t.Parallel()
 	c, ended, stop := alone(t)

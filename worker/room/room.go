@@ -165,7 +165,7 @@ func (r *Room) join(ctx context.Context) error {
 	}
 	// Nothing tells clients before this that somebody is there who would hear what
 	// they type: the server drops what it cannot hand on.
-	return line.AwaitOpen(ctx, func() (bool, error) { return line.Reachable(r.sdk) })
+	return line.AwaitReachable(ctx, r.sdk)
 }
 
 // Name is the room's name.

@@ -107,11 +107,25 @@ func transportOf(engine *lksdk.RTCEngine) (signalling.SignalTransport, error) {
 	return *(*signalling.SignalTransport)(unsafe.Pointer(field.UnsafeAddr())), nil
 }
 
+// reachWithin is how long the channel may take to open on which the server hands on
+// what others send: its handshake runs while the connection is new.
+const reachWithin = 10 * time.Second
+
+// AwaitReachable waits until what others send reaches the room, until ctx ends, and
+// 10 s at most.
+func AwaitReachable(ctx context.Context, room *lksdk.Room) error {
+	return awaitOpen(ctx, reachWithin, func() (bool, error) { return Reachable(room) })
+}
+
 // AwaitOpen waits until open is so: 2 s at most.
 func AwaitOpen(ctx context.Context, open func() (bool, error)) error {
+	return awaitOpen(ctx, Write, open)
+}
+
+func awaitOpen(ctx context.Context, within time.Duration, open func() (bool, error)) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
-	deadline := time.NewTimer(Write)
+	deadline := time.NewTimer(within)
 	defer deadline.Stop()
 	for {
 		if ok, err := open(); ok || err != nil {
@@ -120,7 +134,7 @@ func AwaitOpen(ctx context.Context, open func() (bool, error)) error {
 		select {
 		case <-look.C:
 		case <-deadline.C:
-			return fmt.Errorf("open data channel: %w: not open after %v", ErrStill, Write)
+			return fmt.Errorf("open data channel: %w: not open after %v", ErrStill, within)
 		case <-ctx.Done():
 			return fmt.Errorf("open data channel: %w", context.Cause(ctx))
 		}
