@@ -180,6 +180,9 @@ func writeMemoryBench(out io.Writer, r locomo.Report) error {
 		return err
 	}
 	writeAbstention(out, r)
+	if r.Followed > 0 {
+		fmt.Fprintf(out, "%d questions were short, or pointed back, and were asked together with those before them\n", r.Followed)
+	}
 	if r.Degraded > 0 {
 		fmt.Fprintf(out, "%d questions were answered by words alone: the embedder was late or failed\n", r.Degraded)
 	}
