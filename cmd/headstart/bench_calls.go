@@ -20,7 +20,13 @@ func benchCallsCommand() *cobra.Command {
 		Long: `So many callers at once ask turn after turn, over a real LiveKit server. LiveKit,
 the providers (headstart fakes) and the callers have processes of their own, and
 the callers' audio was encoded beforehand: the time of this process is the
-worker's alone. Every turn is looked up for, with an embedder of 80 ms.`,
+worker's alone. Every turn is looked up for, with an embedder of 80 ms.
+
+The window begins when every caller has heard the greeting, and no collection of
+garbage is forced in it. What the process does once for all calls (the runtime's
+monitor thread, watching the store) is in the figure, so that one call alone
+costs more than each of ten. Compare runs only side by side, on a quiet machine: on
+a busy one, whose processors never sleep between two frames, the same call costs less.`,
 		Example: `  headstart bench calls                                  1, 5 and 10 calls, 30 s each
   headstart bench calls --calls 20 --seconds 60 --json -
   headstart bench calls --calls 10 --cpuprofile cpu.pb.gz
