@@ -65,7 +65,9 @@ func (s *state) request(d *debt) llm.Request {
 func (s *state) offered() []llm.Tool {
 	var list []llm.Tool
 	for _, t := range s.cfg.Tools {
-		list = append(list, t.offered())
+		if !s.unseen[t.Name] {
+			list = append(list, t.offered())
+		}
 	}
 	if s.cfg.Hangup == nil {
 		return list

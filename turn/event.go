@@ -63,6 +63,8 @@ type (
 	}
 	// pressed is a key of the telephone.
 	pressed struct{ digit string }
+	// offering: of the app's tools the model may call these alone.
+	offering struct{ tools []string }
 	// dismissed: the conversation is to end with a closing phrase.
 	dismissed struct{ end End }
 	// ticked: a deadline of the state has come.
@@ -88,6 +90,7 @@ func (returned) isOccurrence()   {}
 func (finished) isOccurrence()   {}
 func (pressed) isOccurrence()    {}
 func (dismissed) isOccurrence()  {}
+func (offering) isOccurrence()   {}
 func (ticked) isOccurrence()     {}
 func (burst) isOccurrence()      {}
 func (closed) isOccurrence()     {}

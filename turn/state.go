@@ -28,7 +28,8 @@ type state struct {
 	analyser Analyser
 	recalls  bool // the agent has a memory policy
 	tools    map[string]tool
-	callIDs  map[string]int // how often each id of a tool's call has come
+	unseen   map[string]bool // of them, those that the model may not call now
+	callIDs  map[string]int  // how often each id of a tool's call has come
 
 	now     time.Duration // of the occurrence in hand, since the conversation began
 	actions []action      // asked for by the occurrence in hand

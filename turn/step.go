@@ -71,6 +71,8 @@ func (s *state) applyOpen(o occurrence) {
 		s.onTyped(o.text)
 	case pressed:
 		s.onKey(o.digit)
+	case offering:
+		s.onOffered(o.tools)
 	case dismissed:
 		s.sayGoodbye(o.end)
 	case found:

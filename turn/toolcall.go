@@ -63,7 +63,7 @@ func (s *state) refusal(c *toolCall) string {
 	if c.made.Name == endCall && s.cfg.Hangup != nil {
 		return "the call was not ended: call " + endCall + " alone, once the other tools have answered"
 	}
-	if c.tool == nil {
+	if c.tool == nil || s.unseen[c.made.Name] {
 		return "no tool is named " + c.made.Name
 	}
 	if err := c.tool.schema.check(c.made.Arguments); err != nil {

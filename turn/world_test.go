@@ -93,6 +93,9 @@ func (w *world) plan() {
 	if w.chance(15) {
 		w.after(w.upTo(10000), deafened{errors.New("socket")})
 	}
+	if w.chance(25) {
+		w.after(w.upTo(12000), offering{[]string{"find", "book"}[w.rng.IntN(3):]})
+	}
 	switch end := (End{Reason: "caller_hung_up", By: "caller"}); {
 	case w.chance(60):
 		w.after(w.upTo(20000), closed{end})

@@ -134,6 +134,8 @@ func (c *call) attend(ctx context.Context) turn.End {
 		case <-ending:
 			ending = nil
 			over = c.order(c.worker.why, patience)
+		case names := <-c.held.Offered():
+			c.send(turn.Offered{Tools: names})
 		case <-c.appGone():
 			over = c.onDetached(patience)
 		case <-reason:

@@ -179,7 +179,10 @@ func TestAnAppThatReleases(t *testing.T) {
 	if ended := eventsOf[turn.CallEnded](entries); ended[0].Reason != "caller_hung_up" {
 		t.Fatalf("ended %+v", ended)
 	}
-	if results := eventsOf[turn.ToolResulted](entries); len(results) != 1 || !strings.Contains(results[0].Error, "let go") {
+	if results := eventsOf[turn.ToolResulted](entries); len(results) != 1 || results[0].Error == "" {
 		t.Fatalf("results %+v", results)
+	}
+	if set := eventsOf[turn.ToolsSet](entries); len(set) != 1 || len(set[0].Tools) != 0 {
+		t.Fatalf("tools %+v", set)
 	}
 }

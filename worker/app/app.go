@@ -8,6 +8,7 @@ agents: it declares the agents' tools there, and answers them.
 	 | <------------------- call.started ... | the entries of a call that began while it was held,
 	 | <------------------------- tool.call  |   in the order of their seq, without the ephemeral ones
 	 | tool.result ------------------------> | the model reads it
+	 | tools.set --------------------------> | the model may call these of them alone
 	 | <-- tool.result ... call.ended ...    |
 	 | agent.release ----------------------> | the calls that are on go on without tools
 	 | ping ----------> pong, anything that is refused ----------> error

@@ -119,6 +119,8 @@ func TestWhatIsRefused(t *testing.T) {
 		{"a result with both", result("call-1", "t1", `"output": 1, "error": "x"`), "r-t1", app.CodeData, []string{"one of the two"}},
 		{"a result of 64 KiB and more", result("call-1", "t1", `"output": "`+strings.Repeat("x", 64<<10)+`"`), "r-t1", app.CodeData, []string{"65536"}},
 		{"a result without its call", command("tool.result", `{"name": "book_slot", "output": 1}`), "x", app.CodeData, []string{"call_id"}},
+		{"tools of no call", command("tools.set", `{"tools": []}`), "x", app.CodeCall, []string{"call-1"}},
+		{"no tools to be seen", command("tools.set", `{}`), "x", app.CodeData, []string{"tools"}},
 		{"a release of what is not held", command("agent.release", `{}`), "x", app.CodeNotHeld, []string{"clinica"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -219,6 +221,31 @@ func TestConfigureAnew(t *testing.T) {
 		if err != nil || len(page.Entries) != 5 || page.Entries[0].Type != "agent.configured" {
 			t.Fatalf("the agent's own log: %+v, %v", page, err)
 		}
+	})
+}
+
+// What the model may call is said call by call; the newest word counts.
+func TestToolsSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		b := o.holding()
+		_, held := o.ring("call-1")
+		set := func(names string) string {
+			return `{"type": "tools.set", "agent": "clinica", "call": "call-1", "id": "s", "data": {"tools": ` + names + `}}`
+		}
+		b.send(set(`[]`))
+		b.send(set(`["book_slot"]`))
+		synctest.Wait()
+		equal(t, "offered", []string{"book_slot"}, <-held.Offered())
+		b.send(set(`["find_slot"]`))
+		b.refused("s", app.CodeData, "find_slot")
+		b.send(`{"type": "agent.release", "agent": "clinica", "call": null, "id": "r"}`)
+		b.expect("agent.released", "")
+		equal(t, "offered after the release", []string{}, <-held.Offered())
+		b.send(set(`[]`))
+		b.refused("s", app.CodeCall)
+		held.End()
 	})
 }
 

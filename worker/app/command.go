@@ -26,6 +26,7 @@ type Command struct {
 // The commands that are known.
 const (
 	Configure = "agent.configure"
+	Offer     = "tools.set"
 	Release   = "agent.release"
 	Result    = "tool.result"
 	Ping      = "ping"
@@ -40,6 +41,7 @@ const (
 	CodeNotHeld = "not_held"        // this app does not hold the agent
 	CodeData    = "bad_data"        // the data has not the shape of its type
 	CodeNoCall  = "no_tool_call"    // no such tool call waits for a result
+	CodeCall    = "unknown_call"    // this app holds no such call
 )
 
 // refusal is why a command was not obeyed.
@@ -79,10 +81,12 @@ func (s *socket) do(c Command) (*turn.Entry, error) {
 			return nil, refuse(CodeNotHeld, "agent %q is not held by this app", c.Agent)
 		}
 		return reply(c, released{ID: c.ID}), nil
+	case Offer:
+		return nil, s.offer(c)
 	case Result:
 		return nil, s.result(c)
 	}
-	return nil, refuse(CodeUnknown, "command %q is not known; use %s", c.Type, strings.Join([]string{Configure, Release, Result, Ping}, ", "))
+	return nil, refuse(CodeUnknown, "command %q is not known; use %s", c.Type, strings.Join([]string{Configure, Offer, Result, Release, Ping}, ", "))
 }
 
 // configure holds the agent, or changes what is declared of it from the next call on.
@@ -121,6 +125,27 @@ func (s *socket) note(agent string, ev turn.Event) {
 		}
 		log.Append(ev)
 	})
+}
+
+// offer says which tools a call offers from now on; its log tells that it does.
+func (s *socket) offer(c Command) error {
+	names, err := readNames(c.Data)
+	if err != nil {
+		return refusal{CodeData, err.Error()}
+	}
+	s.holders.mu.Lock()
+	defer s.holders.mu.Unlock()
+	held := s.held[c.Call]
+	if held == nil || held.agent != c.Agent || held.shut != nil {
+		return refuse(CodeCall, "call %q of agent %q is not held by this app", c.Call, c.Agent)
+	}
+	for _, name := range names {
+		if !held.has(name) {
+			return refuse(CodeData, "tools: %q was not declared when the call began", name)
+		}
+	}
+	held.offer(names)
+	return nil
 }
 
 // result hands in what a tool came to.

@@ -110,6 +110,20 @@ func readTool(text json.RawMessage) (turn.Tool, error) {
 	return t, errors.Join(err, t.Validate())
 }
 
+// readNames reads the tools that are to be seen: {"tools": [names]}.
+func readNames(data json.RawMessage) ([]string, error) {
+	var set struct {
+		Tools []string `json:"tools"`
+	}
+	if err := json.Unmarshal(data, &set); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	if set.Tools == nil {
+		return nil, errors.New("tools: missing; [] shows none")
+	}
+	return set.Tools, nil
+}
+
 // toolResult is a ToolResult of the wire.
 type toolResult struct {
 	CallID  string          `json:"call_id"`

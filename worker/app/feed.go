@@ -114,7 +114,7 @@ func (f *feed) show(entry turn.Entry) (shown *turn.Entry, known bool, err error)
 	if err := json.Unmarshal(entry.Data, &fields); err != nil {
 		return nil, false, fmt.Errorf("read tool call: %w", err)
 	}
-	if !slices.ContainsFunc(f.held.tools, func(t turn.Tool) bool { return t.Name == called.Name }) {
+	if !f.held.has(called.Name) {
 		return &entry, true, nil // the platform's own
 	}
 	arguments, open := f.held.lookAt(called.CallID)

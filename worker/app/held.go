@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"headstart/turn"
 	"headstart/turn/llm"
@@ -26,6 +27,7 @@ type Held struct {
 	agent, call string
 	tools       []turn.Tool
 	gone        chan struct{}
+	offered     chan []string // one place: the newest
 
 	// The holders' mu guards what follows.
 	stopFeed context.CancelFunc
@@ -49,7 +51,7 @@ type answer struct {
 
 func newHeld(s *socket, agent, call string, tools []turn.Tool) *Held {
 	return &Held{
-		socket: s, agent: agent, call: call, tools: tools, gone: make(chan struct{}), stopFeed: func() {},
+		socket: s, agent: agent, call: call, tools: tools, gone: make(chan struct{}), offered: make(chan []string, 1), stopFeed: func() {},
 		asked: map[string]*asking{}, news: make(chan struct{}),
 	}
 }
@@ -62,6 +64,11 @@ func (h *Held) Tools() []turn.Tool {
 	return h.tools
 }
 
+// has tells whether the app had declared a tool of this name.
+func (h *Held) has(name string) bool {
+	return slices.ContainsFunc(h.tools, func(t turn.Tool) bool { return t.Name == name })
+}
+
 // Gone is closed when the app's socket closes while the call is on, without a
 // release before.
 func (h *Held) Gone() <-chan struct{} {
@@ -69,6 +76,25 @@ func (h *Held) Gone() <-chan struct{} {
 		return nil
 	}
 	return h.gone
+}
+
+// Offered hands out which tools the model may call from then on, whenever the app says
+// so; after a release none.
+func (h *Held) Offered() <-chan []string {
+	if h == nil {
+		return nil
+	}
+	return h.offered
+}
+
+// offer tells the call which tools the model may call, in place of what it did not
+// read yet. The caller holds mu.
+func (h *Held) offer(names []string) {
+	select {
+	case <-h.offered:
+	default:
+	}
+	h.offered <- names // its one place is free: whoever fills it holds mu
 }
 
 // Call implements turn.Toolbox: it asks the app, and waits for its result until
@@ -172,6 +198,9 @@ func (h *Held) close(why error, sparing bool) {
 // release lets go of the call: what the app has been asked it may still answer.
 // The caller holds mu.
 func (h *Held) release() {
+	if h.shut == nil {
+		h.offer([]string{})
+	}
 	h.close(errReleased, true)
 	h.stopFeed()
 }
