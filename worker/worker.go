@@ -18,6 +18,9 @@ How it fails. A call that cannot begin, or panics, ends with reason error and
 its log is sealed all the same; no other call notices. Once call.ended stands
 in the log nothing is spoken; the room is left within 2 s.
 
+A call that an app holds, and whose app goes away, says goodbye as one that is
+drained does, and ends with reason app_detached.
+
 A caller whose network goes away says nothing to anybody. LiveKit misses them
 about 21 s later (measured against the server in testdata/livekit; its ICE gives
 up after 20 s), which is when the call learns of it; they may then come back for
