@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn"
-	"headstart/turn/llm/openai/openaitest"
 	"headstart/turn/tts/aura/auratest"
 	"headstart/worker"
 )
@@ -28,13 +27,7 @@ turn: {eot_threshold: 0.8, eager_eot_threshold: 0.5}
 func TestFluxAndAuraOverTheirRealProtocols(t *testing.T) {
 	w := newWireOf(t, deepgramAgent, nil)
 	entries, after, rms := w.call()
-	user, agent := eventsOf[turn.TurnUser](entries), eventsOf[turn.TurnAgent](entries)
-	if len(user) != 1 || !strings.HasPrefix(user[0].Text, "quería saber a qué hora abren los sábados") {
-		t.Fatalf("the caller's turns %+v", user)
-	}
-	if len(agent) != 2 || agent[1].Text != openaitest.DefaultText || agent[1].Interrupted {
-		t.Fatalf("the agent's turns %+v", agent)
-	}
+	checkWhole(t, entries)
 	if rms < 500 {
 		t.Fatalf("the answer has an RMS of %.0f; the fake's tone has over 3000", rms)
 	}

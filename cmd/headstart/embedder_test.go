@@ -84,7 +84,7 @@ func unhurried(w *wire) (entries []turn.Entry, after time.Duration) {
 func answered(t *testing.T, entries []turn.Entry) {
 	t.Helper()
 	agent := eventsOf[turn.TurnAgent](entries)
-	if len(agent) < 2 || agent[1].Text != openaitest.DefaultText {
+	if len(agent) < 2 || agent[len(agent)-1].Text != openaitest.DefaultText { // the first may be cut by a gap in the sound: checkWhole
 		t.Fatalf("the agent's turns %+v", agent)
 	}
 	for _, m := range eventsOf[turn.MetricsTurn](entries) {

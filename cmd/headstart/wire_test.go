@@ -220,23 +220,31 @@ func eventsOf[E turn.Event](entries []turn.Entry) []E {
 	return list
 }
 
+// checkWhole holds that the caller was understood, and each of their turns
+// answered once at most, the last one to the end. A gap that a loaded machine makes
+// in the sound begins another utterance at the fake, and another turn; the first
+// one's words stand in any case.
+func checkWhole(t *testing.T, entries []turn.Entry) {
+	t.Helper()
+	user, agent := eventsOf[turn.TurnUser](entries), eventsOf[turn.TurnAgent](entries)
+	if len(user) == 0 || !strings.HasPrefix(user[0].Text, "quería saber a qué hora abren los sábados") {
+		t.Fatalf("the caller's turns %+v", user)
+	}
+	last := agent[len(agent)-1]
+	if len(agent) < 2 || len(agent) > 1+len(user) || last.Text != openaitest.DefaultText || last.Interrupted {
+		t.Fatalf("the agent's turns %+v, of the caller's %+v", agent, user)
+	}
+}
+
 func TestProvidersOverTheirRealProtocols(t *testing.T) {
 	w := newWire(t, nil)
 	entries, after, rms := w.call()
-	user, agent := eventsOf[turn.TurnUser](entries), eventsOf[turn.TurnAgent](entries)
-	// A gap that a loaded machine makes in the sound begins another utterance
-	// at the fake; the first one's words stand in any case.
-	if len(user) != 1 || !strings.HasPrefix(user[0].Text, "quería saber a qué hora abren los sábados") {
-		t.Fatalf("the caller's turns %+v", user)
-	}
-	if len(agent) != 2 || agent[1].Text != openaitest.DefaultText || agent[1].Interrupted {
-		t.Fatalf("the agent's turns %+v", agent)
-	}
+	checkWhole(t, entries)
 	if rms < 500 {
 		t.Fatalf("the answer has an RMS of %.0f; the fake's tone has over 3000", rms)
 	}
 	use := eventsOf[turn.MetricsLLM](entries)
-	if len(use) != 1 || use[0].PromptTokens == 0 || use[0].Estimated {
+	if len(use) == 0 || use[0].PromptTokens == 0 || use[0].Estimated {
 		t.Fatalf("model's use %+v", use)
 	}
 	t.Logf("first sound %v after the end of speech; stages %+v", after, eventsOf[turn.MetricsTurn](entries))
