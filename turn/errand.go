@@ -96,13 +96,14 @@ func announcement(calls []*toolCall) string {
 // pursue goes on with the errand, once nothing is being said.
 func (s *state) pursue() {
 	e := s.errand
-	if e.announce != "" {
+	waits := s.wordsAt() != never
+	if e.announce != "" && !waits {
 		words := e.announce
 		e.announce = ""
 		s.sayFor(e.debt, KindAnnounce, words)
 		return
 	}
-	if !e.done() {
+	if !e.done() || waits {
 		return
 	}
 	for _, c := range e.calls {
@@ -116,6 +117,19 @@ func (s *state) pursue() {
 	d := e.debt
 	d.exchange = append(d.exchange, e.messages()...)
 	s.startReply(&reply{kind: KindReply, interruptible: true, debt: d, speech: d.id}, speak{request: s.request(d)})
+}
+
+// wordsAt is until when an errand waits for words that the caller is saying: what would be
+// said for it now is superseded at their commit.
+func (s *state) wordsAt() time.Duration {
+	t := s.turn
+	if s.errand == nil || t == nil || t.text() == "" || isBackchannel(t.text(), s.cfg.Language) {
+		return never
+	}
+	if at := t.wordsAt + s.cfg.Timing.MaxEndpointing; s.now < at {
+		return at
+	}
+	return never
 }
 
 // sayFor says words that are given, in the turn of an errand.

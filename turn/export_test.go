@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"time"
 
 	"headstart/turn/tts"
@@ -25,4 +26,9 @@ func Playback(whole bool, clauses ...string) func(heard time.Duration, told int)
 		s.addAudio(tts.Audio{PCM: make([]int16, 3*16000), Clause: i, Last: whole || i < len(clauses)-1}, 16000)
 	}
 	return s.reached
+}
+
+// Receipt fills a tool's receipt.
+func Receipt(template string, arguments, output json.RawMessage) string {
+	return receipt(template, arguments, output)
 }

@@ -190,7 +190,7 @@ func (s *state) newSpeech() SpeechID {
 
 // nextDeadline is the earliest moment at which the state wants to be woken.
 func (s *state) nextDeadline() time.Duration {
-	return min(s.commitAt(), s.bargeAt(), s.resumeAt(), s.budgetAt(), s.patienceAt(), s.keysAt(), s.toolAt(), s.writeAt(), s.awayAt(), s.ceilingAt())
+	return min(s.commitAt(), s.bargeAt(), s.resumeAt(), s.budgetAt(), s.patienceAt(), s.keysAt(), s.toolAt(), s.writeAt(), s.wordsAt(), s.awayAt(), s.ceilingAt())
 }
 
 // ms writes a duration as milliseconds, to the microsecond.

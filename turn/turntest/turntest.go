@@ -239,6 +239,18 @@ func One[E turn.Event](t testing.TB, l *Log) E {
 	return list[0]
 }
 
+// When is the moment of the only event of a type.
+func When[E turn.Event](t testing.TB, l *Log) time.Duration {
+	t.Helper()
+	One[E](t, l)
+	for _, e := range l.Entries() {
+		if _, ok := e.Event.(E); ok {
+			return e.At
+		}
+	}
+	return 0
+}
+
 // String draws the log, a line an entry.
 func (l *Log) String() string {
 	var out strings.Builder
