@@ -9,9 +9,9 @@ const (
 	// strayed and dropout are where a sequence number is no late packet and no
 	// loss any more, but perhaps another stream (RFC 3550, A.1).
 	strayed, dropout = 100, 3000
-	// grace is how long a gap is waited for at least: until the packet after
-	// the next, a little early because its clock is another.
-	grace = 15 * time.Millisecond
+	// grace is how long a gap is waited for at least: until the packet after the
+	// next, so that neighbours that changed places are put right.
+	grace = Frame
 )
 
 // slot is a packet that waits for those before it.
