@@ -17,6 +17,7 @@ const (
 	KindGreeting = "greeting"
 	KindFallback = "fallback"
 	KindGoodbye  = "goodbye"
+	KindHandover = "handover"
 )
 
 // answer gives the turn that is owed its reply: the draft that was begun for
@@ -234,6 +235,8 @@ func (s *state) onFinished(f finished) {
 	switch {
 	case s.farewell != nil && r.kind == KindGoodbye:
 		s.close(*s.farewell)
+	case r.kind == KindHandover:
+		s.onHandoverSaid(r)
 	case broken && r.kind != KindGoodbye && (!r.stopping || r.late != nil):
 		s.onBroken(r)
 	case r.kind == KindReply && !r.stopping:
@@ -287,6 +290,8 @@ func (s *state) recordUnanswered(r *reply, out outcome) {
 		refused.Outcome, refused.Reason = "refused", out.err.Error()
 	case s.closing != nil:
 		refused.Outcome, refused.Reason = "refused", s.closing.Error()
+	case s.handover != nil:
+		refused.Outcome, refused.Reason = "refused", ErrPassedOn.Error()
 	}
 	s.record(refused)
 }

@@ -18,7 +18,7 @@ func (s *state) onBroken(r *reply) {
 		s.sayGoodbye(End{Reason: "error", By: "platform"})
 		return
 	}
-	if r.kind != KindFallback {
+	if r.kind != KindFallback && s.handover == nil { // who is passed on is told nothing else
 		s.sayClip(&reply{kind: KindFallback, speech: r.speech, interruptible: true}, s.cfg.Clips.Fallback)
 	}
 }

@@ -22,6 +22,8 @@ type Clips struct {
 	Fallback *Clip // something of ours failed
 	Unheard  *Clip // the caller spoke and no word was understood
 	Goodbye  *Clip // we end the call
+	Handover *Clip // the caller is passed on to somebody else
+	Kept     *Clip // and nobody took them
 }
 
 // clipPatience bounds the synthesis of one clip.
@@ -56,15 +58,17 @@ const (
 	PhraseFallback Phrase = iota // something of ours failed
 	PhraseUnheard                // the caller spoke and no word was understood
 	PhraseGoodbye                // we end the call
+	PhraseHandover               // the caller is passed on to somebody else
+	PhraseKept                   // and nobody took them
 )
 
-var phrases = map[string][3]string{
-	"es": {"Perdone, ahora mismo tengo un problema técnico. ¿Puede repetirlo, por favor?", "Perdone, no le he oído bien. ¿Puede repetirlo?", "Tengo que terminar la llamada. Disculpe las molestias, y vuelva a llamarnos cuando quiera."},
-	"en": {"Sorry, I'm having a technical problem right now. Could you say that again, please?", "Sorry, I didn't hear you well. Could you say that again?", "I have to end this call. I apologise for the inconvenience; please call us again any time."},
-	"pt": {"Desculpe, estou com um problema técnico neste momento. Pode repetir, por favor?", "Desculpe, não ouvi bem. Pode repetir?", "Tenho de terminar a chamada. Desculpe o incómodo, e volte a ligar quando quiser."},
-	"fr": {"Excusez-moi, j'ai un problème technique en ce moment. Pouvez-vous répéter, s'il vous plaît ?", "Excusez-moi, je ne vous ai pas bien entendu. Pouvez-vous répéter ?", "Je dois mettre fin à cet appel. Veuillez nous excuser, et rappelez quand vous voulez."},
-	"de": {"Entschuldigung, ich habe gerade ein technisches Problem. Können Sie das bitte wiederholen?", "Entschuldigung, ich habe Sie nicht gut verstanden. Können Sie das wiederholen?", "Ich muss das Gespräch beenden. Bitte entschuldigen Sie, und rufen Sie gern wieder an."},
-	"it": {"Mi scusi, in questo momento ho un problema tecnico. Può ripetere, per favore?", "Mi scusi, non ho sentito bene. Può ripetere?", "Devo terminare la chiamata. Ci scusi per il disagio, e richiami quando vuole."},
+var phrases = map[string][5]string{
+	"es": {"Perdone, ahora mismo tengo un problema técnico. ¿Puede repetirlo, por favor?", "Perdone, no le he oído bien. ¿Puede repetirlo?", "Tengo que terminar la llamada. Disculpe las molestias, y vuelva a llamarnos cuando quiera.", "Le paso con un compañero. No cuelgue, por favor.", "No he podido pasarle la llamada. ¿Le puedo ayudar yo en algo más?"},
+	"en": {"Sorry, I'm having a technical problem right now. Could you say that again, please?", "Sorry, I didn't hear you well. Could you say that again?", "I have to end this call. I apologise for the inconvenience; please call us again any time.", "I'm putting you through to a colleague. Please hold the line.", "I couldn't put you through. Is there anything else I can help you with?"},
+	"pt": {"Desculpe, estou com um problema técnico neste momento. Pode repetir, por favor?", "Desculpe, não ouvi bem. Pode repetir?", "Tenho de terminar a chamada. Desculpe o incómodo, e volte a ligar quando quiser.", "Vou passar a chamada a um colega. Não desligue, por favor.", "Não consegui passar a chamada. Posso ajudar em mais alguma coisa?"},
+	"fr": {"Excusez-moi, j'ai un problème technique en ce moment. Pouvez-vous répéter, s'il vous plaît ?", "Excusez-moi, je ne vous ai pas bien entendu. Pouvez-vous répéter ?", "Je dois mettre fin à cet appel. Veuillez nous excuser, et rappelez quand vous voulez.", "Je vous passe un collègue. Ne quittez pas, s'il vous plaît.", "Je n'ai pas pu transférer votre appel. Puis-je vous aider autrement ?"},
+	"de": {"Entschuldigung, ich habe gerade ein technisches Problem. Können Sie das bitte wiederholen?", "Entschuldigung, ich habe Sie nicht gut verstanden. Können Sie das wiederholen?", "Ich muss das Gespräch beenden. Bitte entschuldigen Sie, und rufen Sie gern wieder an.", "Ich verbinde Sie mit einem Kollegen. Bitte bleiben Sie dran.", "Ich konnte Sie nicht verbinden. Kann ich Ihnen sonst noch helfen?"},
+	"it": {"Mi scusi, in questo momento ho un problema tecnico. Può ripetere, per favore?", "Mi scusi, non ho sentito bene. Può ripetere?", "Devo terminare la chiamata. Ci scusi per il disagio, e richiami quando vuole.", "Le passo un collega. Resti in linea, per favore.", "Non sono riuscito a passarle la chiamata. Posso aiutarla in altro?"},
 }
 
 // In is the phrase in a language, given as a BCP 47 tag; English where we have

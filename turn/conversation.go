@@ -266,6 +266,8 @@ func (c *Conversation) perform(ctx context.Context, a action) {
 		}
 	case warm:
 		c.warm(ctx)
+	case inform:
+		close(a.said)
 	case flush:
 		select {
 		case c.flushes <- struct{}{}:

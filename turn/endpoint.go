@@ -76,7 +76,7 @@ func (s *state) onWordless(t *callerTurn) {
 		return
 	}
 	long := t.ended-t.began >= unheard
-	if s.unheardSaid || s.owed != nil || s.errand != nil || !s.started || s.farewell != nil || !(long || s.deaf) {
+	if s.unheardSaid || s.owed != nil || s.errand != nil || !s.started || s.farewell != nil || s.handover != nil || !(long || s.deaf) {
 		return
 	}
 	s.unheardSaid = s.sayClip(&reply{kind: KindFallback, speech: t.id, interruptible: true}, s.cfg.Clips.Unheard)

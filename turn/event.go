@@ -67,6 +67,9 @@ type (
 	offering struct{ tools []string }
 	// dismissed: the conversation is to end with a closing phrase.
 	dismissed struct{ end End }
+	// handedOver: the caller is to be passed on; kept: nobody took them.
+	handedOver struct{ said chan<- struct{} }
+	kept       struct{}
 	// ticked: a deadline of the state has come.
 	ticked struct{}
 	// burst: a worker of the conversation panicked.
@@ -91,6 +94,8 @@ func (finished) isOccurrence()   {}
 func (pressed) isOccurrence()    {}
 func (dismissed) isOccurrence()  {}
 func (offering) isOccurrence()   {}
+func (handedOver) isOccurrence() {}
+func (kept) isOccurrence()       {}
 func (ticked) isOccurrence()     {}
 func (burst) isOccurrence()      {}
 func (closed) isOccurrence()     {}
@@ -193,6 +198,8 @@ type (
 	warm struct{}
 	// flush asks the recogniser for its final text.
 	flush struct{}
+	// inform tells who passes the caller on that they have been told.
+	inform struct{ said chan<- struct{} }
 	// leave ends the loop.
 	leave struct{ end End }
 )
@@ -208,4 +215,5 @@ func (release) isAction() {}
 func (hush) isAction()    {}
 func (warm) isAction()    {}
 func (flush) isAction()   {}
+func (inform) isAction()  {}
 func (leave) isAction()   {}

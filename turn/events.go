@@ -94,7 +94,7 @@ type TurnAgent struct {
 	SpeechID    SpeechID `json:"speech_id"`
 	Text        string   `json:"text"` // what was heard; empty when nothing was
 	Interrupted bool     `json:"interrupted"`
-	Kind        string   `json:"kind"` // "reply", "announce", "receipt", "greeting", "fallback" or "goodbye"
+	Kind        string   `json:"kind"` // "reply", "announce", "receipt", "greeting", "fallback", "goodbye" or "handover"
 	HeardMS     float64  `json:"heard_ms"`
 }
 
@@ -250,8 +250,18 @@ const (
 	CodeLLM            = "llm_failed"
 	CodeTTS            = "tts_failed"
 	CodeRoom           = "room_failed"
+	CodeTransfer       = "transfer_failed" // nobody took the caller: the call goes on
 	CodePanic          = "panic"
 )
+
+// CallTransfer is a step of passing the caller on to somebody else. A transfer
+// that was begun ends as transferred or as failed; why it failed stands in the
+// Failure after it.
+type CallTransfer struct {
+	To      string `json:"to"`      // "tel:+34910000002" or a SIP address
+	Mode    string `json:"mode"`    // "cold" or "warm"
+	Outcome string `json:"outcome"` // "begun", "transferred" or "failed"
+}
 
 // CreditsExhausted tells, in an agent's own log, that a quota of its org is used
 // up and that something was left undone for it.
@@ -302,6 +312,7 @@ func (ToolCalled) EventType() string       { return "tool.call" }
 func (ToolResulted) EventType() string     { return "tool.result" }
 func (DTMF) EventType() string             { return "dtmf" }
 func (Failure) EventType() string          { return "error" }
+func (CallTransfer) EventType() string     { return "call.transfer" }
 func (CreditsExhausted) EventType() string { return "credits.exhausted" }
 func (CallEnded) EventType() string        { return "call.ended" }
 func (CallSummary) EventType() string      { return "call.summary" }

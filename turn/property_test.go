@@ -71,6 +71,9 @@ func playRandomCall(seed uint64, notes bool) (broken string) {
 		cfg.Clips.Goodbye = &Clip{Text: "adiós"}
 	}
 	w.planTools(&cfg)
+	if w.chance(80) {
+		cfg.Clips.Handover, cfg.Clips.Kept = &Clip{Text: "le paso"}, &Clip{Text: "no pude"}
+	}
 	w.state = newState(cfg, analyserOfWords{}, w.chance(40))
 	w.state.tools = prepare(cfg.Tools)
 	w.plan()

@@ -47,6 +47,7 @@ type state struct {
 	running  []*toolCall // asked of the app and not back, oldest first; of earlier turns too
 	keys     keys        // pressed, not yet a turn
 	farewell *End        // we are saying goodbye, and end with this
+	handover *handover   // the caller is being passed on, nil when not
 	closing  *End        // why we are on our way out
 	left     bool
 

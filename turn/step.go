@@ -75,6 +75,10 @@ func (s *state) applyOpen(o occurrence) {
 		s.onOffered(o.tools)
 	case dismissed:
 		s.sayGoodbye(o.end)
+	case handedOver:
+		s.onHandedOver(o)
+	case kept:
+		s.onKept()
 	case found:
 		s.onFound(o)
 	case called:
@@ -130,6 +134,8 @@ func (s *state) advance() {
 		if s.closing != nil {
 			s.advance()
 		}
+	case s.handover != nil:
+		s.passOn()
 	case s.owed != nil && s.owed.lookups.settled():
 		s.settleOwed()
 	case s.errand != nil:
@@ -163,6 +169,7 @@ func (s *state) begin() {
 	s.do(warm{})
 	greeting := s.cfg.Greeting
 	switch {
+	case s.handover != nil: // somebody else will greet them
 	case greeting.Say != "":
 		s.startReply(&reply{kind: KindGreeting, interruptible: greeting.Interruptible}, speak{say: greeting.Say, clip: s.cfg.Clips.Greeting})
 	case greeting.Reply != "":
@@ -362,7 +369,7 @@ func (s *state) awayAt() time.Duration {
 }
 
 func (s *state) ceilingAt() time.Duration {
-	if s.closing != nil || s.farewell != nil {
+	if s.closing != nil || s.farewell != nil || s.handover != nil { // who passes the caller on has a clock of their own
 		return never
 	}
 	if s.cfg.Written {

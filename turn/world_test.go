@@ -96,6 +96,10 @@ func (w *world) plan() {
 	if w.chance(25) {
 		w.after(w.upTo(12000), offering{[]string{"find", "book"}[w.rng.IntN(3):]})
 	}
+	if w.chance(15) {
+		w.after(w.upTo(12000), handedOver{make(chan struct{})})
+		w.after(w.upTo(20000), kept{})
+	}
 	switch end := (End{Reason: "caller_hung_up", By: "caller"}); {
 	case w.chance(60):
 		w.after(w.upTo(20000), closed{end})
@@ -216,6 +220,8 @@ func (w *world) speak(s speak) {
 		w.fail("the agent begins to speak after the call was closed")
 	case s.held && w.writing():
 		w.fail("an answer is begun before its turn is committed while a tool writes")
+	case w.state.handover != nil && w.state.farewell == nil && s.clip != w.state.cfg.Clips.Handover:
+		w.fail("the agent speaks while the caller is passed on")
 	case s.say == "" && s.clip == nil:
 		w.checkRequest(s.request)
 	}

@@ -83,7 +83,8 @@ func (s *Served) Prepare(ctx context.Context, spare turn.Voice, log *zap.Logger)
 	for _, p := range []struct {
 		phrase turn.Phrase
 		clip   **turn.Clip
-	}{{turn.PhraseFallback, &s.Clips.Fallback}, {turn.PhraseUnheard, &s.Clips.Unheard}, {turn.PhraseGoodbye, &s.Clips.Goodbye}} {
+	}{{turn.PhraseFallback, &s.Clips.Fallback}, {turn.PhraseUnheard, &s.Clips.Unheard}, {turn.PhraseGoodbye, &s.Clips.Goodbye},
+		{turn.PhraseHandover, &s.Clips.Handover}, {turn.PhraseKept, &s.Clips.Kept}} {
 		text := p.phrase.In(s.Agent.Language)
 		clip, err := turn.Synthesise(ctx, s.Voice, text, cfg.Says)
 		if err != nil {

@@ -46,7 +46,7 @@ var structural = map[string]bool{
 	"channel": true, "medium": true, "direction": true, "language": true, "state": true, "kind": true,
 	"ended_by": true, "outcome": true, "evidence": true, "branches": true, "code": true, "op": true,
 	"stt": true, "llm": true, "voice": true, "vad": true, "embedder": true, "model": true,
-	"base": true, "preemptive": true, "preemptive_reason": true, "quota": true,
+	"base": true, "preemptive": true, "preemptive_reason": true, "quota": true, "mode": true,
 }
 
 // opaque are fields that hold what somebody else made, in a shape that is not

@@ -22,7 +22,7 @@ var (
 	}
 	codes = []string{
 		turn.CodeSearchSkipped, turn.CodeSearchDegraded, turn.CodeRecallSkipped, turn.CodeRememberFailed,
-		turn.CodeSTT, turn.CodeLLM, turn.CodeTTS, turn.CodeRoom, turn.CodePanic, other,
+		turn.CodeSTT, turn.CodeLLM, turn.CodeTTS, turn.CodeRoom, turn.CodeTransfer, turn.CodePanic, other,
 	}
 	// skipped names the kinds of lookups by the code of their absence.
 	skipped = map[string]string{turn.CodeSearchSkipped: "search", turn.CodeRecallSkipped: "recall"}
