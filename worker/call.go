@@ -52,8 +52,18 @@ type call struct {
 	talked     chan talkOver
 	roomOver   chan error // how the room's Run ended
 	broken     chan error // the panics of parts: room for each of them
-	parts      parts
+
+	passings    chan *passing           // from who has the caller passed on
+	passing     *passing                // the one that is on, nil else
+	passed      chan error              // what came of it
+	stopPassing context.CancelCauseFunc // nil before the first
+	over        chan struct{}           // closed when the call is on no more
+
+	parts parts
 }
+
+// kindSIP is the kind of a participant on a telephone.
+const kindSIP = "SIP"
 
 // callID is the call's id: LiveKit's job, without its prefix.
 func callID(job string) string { return "call-" + strings.TrimPrefix(job, "AJ_") }
@@ -94,7 +104,7 @@ func (c *call) hold(ctx context.Context) (turn.End, error) {
 	c.room = r
 	c.book.show = newCaptions(r, c.log)
 	c.messages, c.talked = make(chan turn.Message, 16), make(chan talkOver, 1)
-	c.roomOver, c.broken = make(chan error, 1), make(chan error, 3)
+	c.roomOver, c.broken, c.passed = make(chan error, 1), make(chan error, 4), make(chan error, 1)
 	life := context.WithoutCancel(ctx) // the room outlives the order to end: finish leaves it
 	c.beside("room", func() { c.roomOver <- r.Run(life) })
 	c.beside("captions", func() { c.book.show.run(life) })
@@ -136,6 +146,10 @@ func (c *call) attend(ctx context.Context) turn.End {
 			over = c.order(c.worker.why, patience)
 		case names := <-c.held.Offered():
 			c.send(turn.Offered{Tools: names})
+		case p := <-c.passings:
+			c.passOn(ctx, p)
+		case err := <-c.passed:
+			over = c.onPassed(err)
 		case <-c.appGone():
 			over = c.onDetached(patience)
 		case <-reason:
@@ -256,6 +270,10 @@ func (c *call) onEvent(ctx context.Context, ev room.Event, patience *time.Timer)
 		c.send(turn.Pressed{Digit: ev.Digit})
 	case room.CallerLeft:
 		c.gone = true
+		if c.passing != nil && ev.Reason != "ROOM_DELETED" { // as one does who was taken
+			patience.Reset(leftWithin)
+			return nil
+		}
 		if end := endOfLeaving(ev, c.dialling()); end != nil {
 			return end
 		}
@@ -366,7 +384,7 @@ func (c *call) started() turn.CallStarted {
 		ev.Medium = "text"
 	}
 	ev.Contact = contactOf(c.metadata, *c.caller, c.worker.cfg.Region)
-	if c.caller.Kind == "SIP" {
+	if c.caller.Kind == kindSIP {
 		ev.Channel = "phone"
 		if c.caller.SIP.Outbound {
 			ev.Direction = "outbound"

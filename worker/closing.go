@@ -19,6 +19,9 @@ func (c *call) finish(ctx context.Context, end turn.End, err error) {
 	if c.stopTalk != nil {
 		c.stopTalk(end)
 	}
+	if c.stopPassing != nil {
+		c.stopPassing(end)
+	}
 	c.forgetMemory()
 	c.assignment.Done(err) // before the agent leaves: a job whose agent left while it ran has failed
 	if c.room != nil {

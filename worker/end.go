@@ -8,17 +8,18 @@ import (
 	"headstart/worker/room"
 )
 
-// How a call may end. The reason of the wire that is not here cannot happen:
-// nothing transfers a call.
+// How a call may end.
 var (
 	endHungUp     = turn.End{Reason: "caller_hung_up", By: "caller"}
 	endNoAnswer   = turn.End{Reason: "no_answer", By: "platform"}
 	endBusy       = turn.End{Reason: "busy", By: "caller"}
 	endDialFailed = turn.End{Reason: "dial_failed", By: "platform"}
 	endSupervisor = turn.End{Reason: "supervisor_ended", By: "supervisor"}
-	endDrained    = turn.End{Reason: "drained", By: "platform"}
-	endDetached   = turn.End{Reason: "app_detached", By: "platform"}
-	endError      = turn.End{Reason: "error", By: "platform"}
+	// endTransferred: a person had the caller passed on, and somebody took them.
+	endTransferred = turn.End{Reason: "transferred", By: "supervisor"}
+	endDrained     = turn.End{Reason: "drained", By: "platform"}
+	endDetached    = turn.End{Reason: "app_detached", By: "platform"}
+	endError       = turn.End{Reason: "error", By: "platform"}
 )
 
 // endOfLeaving reads why the caller left; nil when they may come back. dialling

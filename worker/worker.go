@@ -18,6 +18,9 @@ How it fails. A call that cannot begin, or panics, ends with reason error and
 its log is sealed all the same; no other call notices. Once call.ended stands
 in the log nothing is spoken; the room is left within 2 s.
 
+A caller on a telephone may be passed on to somebody else: see Transfer. Who is not
+taken stays with the agent.
+
 A call that an app holds, and whose app goes away, says goodbye as one that is
 drained does, and ends with reason app_detached.
 
@@ -176,6 +179,7 @@ type Worker struct {
 	draining bool
 	// recalling are the memories of the calls that are on.
 	recalling map[*recollection]bool
+	calls     map[string]*call // that are on, by id
 }
 
 // New makes a worker for these agents; the first takes the calls that name none.
@@ -194,7 +198,7 @@ func New(cfg Config, agents []Served, book *calllog.Book, log *zap.Logger) (*Wor
 		}
 		seen[a.Agent.Name] = true
 	}
-	return &Worker{cfg: cfg, agents: agents, book: observedBook{book, cfg.Observe}, log: log.Named("worker"), ending: make(chan struct{})}, nil
+	return &Worker{cfg: cfg, agents: agents, book: observedBook{book, cfg.Observe}, log: log.Named("worker"), ending: make(chan struct{}), calls: map[string]*call{}}, nil
 }
 
 // Admit implements dispatch.Host: the place is counted before the answer.
@@ -235,7 +239,8 @@ func (w *Worker) Run(ctx context.Context, a dispatch.Assignment) error {
 	if !ok {
 		return fmt.Errorf("serve job %s: no agent named %s", a.ID, metadata.Agent)
 	}
-	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now(), release: release}
+	c := &call{worker: w, served: served, assignment: a, metadata: metadata, id: callID(a.ID), began: time.Now(), release: release, passings: make(chan *passing), over: make(chan struct{})}
+	defer w.enter(c)()
 	defer func() {
 		if c.room != nil {
 			counters := c.room.Counters()

@@ -52,13 +52,18 @@ func (srv *server) openAPI(ctx context.Context, agents []worker.Agent) error {
 	}
 	srv.apps = app.New(app.Config{Agents: cfg.Agents}, srv.book, srv.log)
 	cfg.Apps, cfg.Bases = srv.apps, srv.basesAPI(agents)
-	cfg.Contacts, cfg.EvalMemory = srv.desk, srv.evalMemory // nobody asks before the agents are there: Run comes after
+	cfg.Contacts, cfg.EvalMemory, cfg.Transfers = srv.desk, srv.evalMemory, srv // nobody asks before the agents are there: Run comes after
 	api, err := v1.Listen(ctx, cfg, srv.book, srv.db, srv.log)
 	if err != nil {
 		return fmt.Errorf("%w; --api-addr takes another address, or off", err)
 	}
 	srv.api = api
 	return nil
+}
+
+// Transfer passes the caller of a call on.
+func (srv *server) Transfer(ctx context.Context, call, to string) error {
+	return srv.worker.Transfer(ctx, call, to)
 }
 
 // tellOperators answers until ctx ends. That nobody is told ends no call.

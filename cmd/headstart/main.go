@@ -66,7 +66,7 @@ keeps a log of what the agent knew at every moment.`,
 		SilenceErrors: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(startCommand(), devCommand(), demoCommand(), logCommand(), migrateCommand(), modelsCommand(), fakesCommand(), benchCommand(), docsCommand(), orgsCommand(), contactsCommand(), memoryCommand())
+	root.AddCommand(startCommand(), devCommand(), demoCommand(), logCommand(), transferCommand(), migrateCommand(), modelsCommand(), fakesCommand(), benchCommand(), docsCommand(), orgsCommand(), contactsCommand(), memoryCommand())
 	for _, cmd := range root.Commands() {
 		if cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.RunE, cmd.SuggestionsMinimumDistance = group, 2

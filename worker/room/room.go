@@ -55,7 +55,7 @@ type Config struct {
 	// Identity is the participant who is the caller. Empty: the first to come
 	// who is a person: of kind standard, SIP or connector.
 	Identity string
-	// APIKey and APISecret are needed by Hangup only.
+	// APIKey and APISecret are needed by Hangup and Refer only.
 	APIKey, APISecret string
 	// JoinWithin bounds Join; 0 is 10 s.
 	JoinWithin time.Duration

@@ -4,6 +4,7 @@ Package v1 is the operators' API: calls, logs, documents and contacts over HTTP.
 	GET /v1/calls?limit=                    the last calls, newest first
 	GET /v1/calls/{id}                      one call
 	GET /v1/calls/{id}/log?after=&limit=    its log
+	POST /v1/calls/{id}/transfer            passes the caller on: {"to"}, answered when somebody took them
 	GET /v1/agents/{slug}/log?after=&limit= an agent's own log
 	GET /v1/knowledge                       the bases
 	GET /v1/knowledge/{base}                one, with its files
@@ -27,7 +28,7 @@ end, after the seal. A stream that ends without it was cut: come back with the
 id of the last entry.
 
 The package owns who may read, and the deadline of every write. It never writes
-a log or touches a call but to erase a contact, knows no visitor (that is package api's page), and
+a log, touches a call only to erase a contact and to have a caller passed on, knows no visitor (that is package api's page), and
 never lets a reader slow who writes the log: one that does not take what it is
 sent within 5 s is cut off.
 
@@ -87,6 +88,8 @@ type Config struct {
 	Contacts Contacts
 	// EvalMemory asks goldens of agents' memories; nil asks none.
 	EvalMemory EvalMemory
+	// Transfers passes callers on; nil passes none.
+	Transfers Transfers
 	// Apps serves the sockets of apps: an app.Holders. nil takes none.
 	Apps http.Handler
 }
@@ -153,6 +156,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /v1/calls/{id}", s.showCall)
 	mux.HandleFunc("GET /v1/calls/{id}/log", s.callLog)
 	mux.HandleFunc("GET /v1/agents/{slug}/log", s.agentLog)
+	mux.HandleFunc("POST /v1/calls/{id}/transfer", served(s.cfg.Transfers != nil, noTransfers, s.transferCall))
 	s.routeKnowledge(mux)
 	s.routeContacts(mux)
 	mux.HandleFunc("GET /v1/app", s.serveApp)
