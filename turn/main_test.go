@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"context"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := openaitest.Warm(); err != nil {
+	if err := openaitest.Warm(context.Background()); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -1,6 +1,7 @@
 package openaitest_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -20,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := openaitest.Warm(); err != nil {
+	if err := openaitest.Warm(context.Background()); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

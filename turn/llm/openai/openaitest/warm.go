@@ -19,7 +19,7 @@ import (
 // it, with the WaitGroup that its other readers meet on, for the whole process. A
 // WaitGroup that was made in one synctest bubble kills who waits on it elsewhere,
 // so a TestMain whose tests ask from bubbles calls Warm before them.
-func Warm() error {
+func Warm(ctx context.Context) error {
 	s := &Server{First: -1, Each: -1}
 	call := ToolCall{ID: "c", Name: "find", Arguments: `{"q":"a"}`}
 	s.Script(Answer{Text: "Sí.", ToolCalls: []ToolCall{call}})
@@ -34,7 +34,7 @@ func Warm() error {
 		if i == 2 {
 			s.Fail(Faults{Fault: Failing})
 		}
-		_, err := m.Reply(context.Background(), llm.Request{
+		_, err := m.Reply(ctx, llm.Request{
 			Messages: []llm.Message{
 				{Role: llm.System, Content: "Be brief."},
 				{Role: llm.User, Content: "Hola"},
