@@ -70,6 +70,7 @@ func (s *state) offered() []llm.Tool {
 			list = append(list, t.offered())
 		}
 	}
+	list = append(list, s.offeredSearch()...)
 	if s.cfg.Hangup == nil {
 		return list
 	}

@@ -19,9 +19,11 @@ type Config struct {
 	Prompt string
 	// Greeting opens the call. The zero value says nothing.
 	Greeting Greeting
-	// Org and Bases are what the agent's searches read. Without bases no search runs.
-	Org   string
-	Bases []retrieval.Attachment
+	// Org and Bases are what is searched before each turn is answered; without bases
+	// nothing is. ToolBases are searched when the model calls the tool search, which it
+	// is offered when there are any.
+	Org              string
+	Bases, ToolBases []retrieval.Attachment
 	// Written tells that the caller reads the answers: a conversation in writing. What
 	// is typed in it may take longer to look up, be judged by a reranker and be said in
 	// other words; it ends when the caller has long written nothing, and has no ceiling.

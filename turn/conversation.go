@@ -87,7 +87,7 @@ func New(cfg Config, ports Ports, log *zap.Logger) (*Conversation, error) {
 		return nil, err
 	}
 	if ports.Searcher == nil {
-		cfg.Bases = nil
+		cfg.Bases, cfg.ToolBases = nil, nil
 	}
 	if ports.Toolbox == nil {
 		cfg.Tools = nil
@@ -302,7 +302,7 @@ func (c *Conversation) warm(ctx context.Context) {
 func (c *Conversation) lookUp(ctx context.Context, l look) {
 	var out findings
 	if l.kind == search {
-		out.docs, out.err = c.ports.Searcher.Search(ctx, retrieval.Query{Org: c.cfg.Org, Text: l.query, Bases: c.cfg.Bases, Before: l.before, Written: l.written})
+		out.docs, out.err = c.ports.Searcher.Search(ctx, retrieval.Query{Org: c.cfg.Org, Text: l.query, Bases: l.bases, Before: l.before, Written: l.written})
 	} else {
 		out.memory, out.err = c.ports.Recaller.Recall(ctx, memory.Query{Text: l.query, Before: l.before})
 	}

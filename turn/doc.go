@@ -34,16 +34,17 @@ occurrences like any other, and a barge-in or a hang-up is heard meanwhile.
 Every committed turn ends in exactly one of: answered (a turn.agent entry of
 its speech_id), superseded or refused (a turn.refused entry with the reason).
 
-An answer may call tools of the app (errand.go): then what is said while they run is a
-turn.agent of its own kind, and the turn ends with the answer to their results.
+An answer may call tools, the app's and the platform's search (errand.go, searching.go):
+then what is said while they run is a turn.agent of its own kind, and the turn ends with
+the answer to their results.
 
 How it fails. A lookup that is late, fails or is deaf to its cancellation costs
 the turn at most its budget and 10 ms, and is told as search_skipped or
 recall_skipped. A model or a voice that fails is asked once more if it may be;
 then the caller hears a phrase that was synthesised before, and the log tells
 why. A recogniser that gives up is tried again each second; a caller of whom
-no word was understood hears that once. A tool that fails, is late or has lost its app is
-an error that the model reads. A panic ends the conversation as an
+no word was understood hears that once. A tool that fails, is late or has lost its app,
+and a search that the model called and that was skipped, is an error that the model reads. A panic ends the conversation as an
 error, whichever of its goroutines it was on (package crew).
 */
 package turn

@@ -91,7 +91,7 @@ const (
 
 // commit closes a turn: from here its budget counts, and an answer is owed.
 func (s *state) commit(d *debt, language string) {
-	d.committed, s.saidAt = s.now, s.now
+	d.committed, s.saidAt, d.before = s.now, s.now, s.before()
 	defer s.keepSaid(d) // not before its own lookups have begun
 	user := TurnUser{SpeechID: d.id, Text: d.text, Medium: d.medium, Language: language, Supersedes: d.late}
 	if s.tooShort(d) {

@@ -8,10 +8,10 @@ import (
 	"headstart/turn/llm"
 )
 
-// This file is how a committed turn has the app's tools do something. The model's
-// answer calls them; while they run the caller hears what the model said with them, or
-// else what the tool announces; then the receipts; then the model is asked again, with
-// the results, until it answers in words.
+// This file is how a committed turn has tools do something: the app's, and the platform's
+// search (searching.go). The model's answer calls them; while they run the caller hears
+// what the model said with them, or else what the tool announces; then the receipts; then
+// the model is asked again, with the results, until it answers in words.
 //
 //	thinking -- calls --> errand -- all back, nothing being said --> receipts --> thinking
 //	                        | the caller speaks on, hangs up
@@ -20,9 +20,10 @@ import (
 //	                      and history keeps each with its result
 type errand struct {
 	debt     *debt
-	calls    []*toolCall // in the model's order
-	announce string      // to be said, empty once it is
-	words    string      // heard of the answer that called, or of the announcement
+	calls    []*toolCall   // in the model's order
+	announce string        // to be said, empty once it is
+	silent   time.Duration // when what was said last in it ended
+	words    string        // heard of the answer that called, or of the announcement
 	over     *TurnRefused
 }
 
@@ -66,7 +67,7 @@ func (s *state) onCalled(c called) {
 	r.debt.rounds++
 	s.errand = &errand{debt: r.debt}
 	for _, made := range c.calls {
-		s.errand.calls = append(s.errand.calls, s.call(r.debt.id, made))
+		s.errand.calls = append(s.errand.calls, s.call(r.debt, made))
 	}
 	if !c.said {
 		s.errand.announce = announcement(s.errand.calls)
@@ -74,10 +75,10 @@ func (s *state) onCalled(c called) {
 	r.debt.wrote = r.debt.wrote || s.errand.writes()
 }
 
-// isErrand tells whether calls are more than the end of the call. An agent without tools
-// of its own is told nothing of those that the model made up.
+// isErrand tells whether calls are more than the end of the call. The model of an agent
+// without tools is told nothing of those that it made up.
 func (s *state) isErrand(r *reply, calls []llm.ToolCall) bool {
-	if r.debt == nil || len(s.cfg.Tools) == 0 || r.debt.rounds >= mostRounds {
+	if r.debt == nil || len(s.tools) == 0 || r.debt.rounds >= mostRounds {
 		return false
 	}
 	return slices.ContainsFunc(calls, func(c llm.ToolCall) bool { return c.Name != endCall || s.cfg.Hangup == nil })
@@ -149,6 +150,7 @@ func (s *state) keepErrandWords(r *reply, out outcome) {
 		s.record(AgentTranscript{SpeechID: r.speech, Final: true})
 	}
 	if out.text != "" {
+		e.silent = s.now
 		s.record(TurnAgent{SpeechID: r.speech, Text: out.text, Interrupted: !out.whole, Kind: r.kind, HeardMS: ms(out.heard)})
 		e.heard(r.kind, out.text)
 	}

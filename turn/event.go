@@ -157,6 +157,7 @@ type (
 	look struct {
 		id    int
 		kind  kind
+		bases []retrieval.Attachment // of a search
 		query string
 		// before are the caller's last turns, oldest first, without the one in hand.
 		before []string

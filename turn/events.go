@@ -105,10 +105,12 @@ type TurnRefused struct {
 	Reason   string   `json:"reason"`
 }
 
-// DocsSources is one search that ran for a turn. An entry without sources is a
-// search that found nothing; a search that did not run writes none.
+// DocsSources is one search that ran for a turn, by itself or because the model called
+// it. An entry without sources is a search that found nothing; a search that did not run
+// writes none.
 type DocsSources struct {
 	SpeechID SpeechID    `json:"speech_id"`
+	CallID   string      `json:"call_id,omitempty"` // of the ToolCalled that asked for it, whose ToolResulted follows
 	Query    string      `json:"query"`
 	Sources  []DocSource `json:"sources"` // never null
 	Evidence string      `json:"evidence"`
@@ -120,7 +122,10 @@ type DocsSources struct {
 	Rewritten string  `json:"rewritten,omitempty"`
 	Unranked  string  `json:"unranked,omitempty"`
 	TookMS    float64 `json:"took_ms"`
-	WaitedMS  float64 `json:"waited_ms"` // what the turn waited for it, from commit
+	// WaitedMS is what the turn waited for it, from commit. For one that the model called
+	// the turn waits from the call, or from the end of what is said meanwhile: 0 when it
+	// was back before that.
+	WaitedMS float64 `json:"waited_ms"`
 	// StartedMS is when the search began, from the end of speech: negative
 	// means before the caller had stopped talking.
 	StartedMS float64 `json:"started_ms"`

@@ -59,6 +59,14 @@ func (l lookups) drop(s *state, cause error) {
 	}
 }
 
+// basesOf are what a lookup of this kind reads before a turn is answered.
+func (s *state) basesOf(k kind) []retrieval.Attachment {
+	if k == search {
+		return s.cfg.Bases
+	}
+	return nil
+}
+
 // active tells whether the agent looks anything up of this kind.
 func (s *state) active(k kind) bool {
 	if k == search {
@@ -106,7 +114,7 @@ func (s *state) lookUp(k kind, have lookups, text string, written bool) {
 	}
 	s.made.lookups++
 	have[k] = &lookup{id: s.made.lookups, query: text, words: words, began: s.now, running: true}
-	s.do(look{have[k].id, k, text, s.before(), written})
+	s.do(look{id: have[k].id, kind: k, bases: s.basesOf(k), query: text, before: s.before(), written: written})
 }
 
 // written tells of a turn that was typed in a written conversation.
@@ -121,6 +129,12 @@ func (s *state) budget(d *debt) time.Duration {
 }
 
 func (s *state) onFound(f found) {
+	for _, c := range s.running {
+		if c.searching != nil && c.searching.id == f.id {
+			s.onSearched(c, f.out)
+			return
+		}
+	}
 	for _, l := range []lookups{s.turnLookups(), s.owedLookups()} {
 		for _, one := range l {
 			if one.id == f.id && one.running {
@@ -189,7 +203,6 @@ func (s *state) recordLookups(d *debt) (m material) {
 }
 
 func (s *state) recordSearch(d *debt, l *lookup) []retrieval.Passage {
-	docs := l.out.docs
 	switch {
 	case errors.Is(l.out.err, retrieval.ErrNoBase):
 		return nil
@@ -197,13 +210,18 @@ func (s *state) recordSearch(d *debt, l *lookup) []retrieval.Passage {
 		s.recordSkipped(d, search, l)
 		return nil
 	}
+	return s.recordSources(d, l, DocsSources{WaitedMS: ms(l.waited(d))})
+}
+
+// recordSources writes what a search came to, and returns what the model is given of it.
+func (s *state) recordSources(d *debt, l *lookup, entry DocsSources) []retrieval.Passage {
+	docs := l.out.docs
 	passages := retrieval.Limit(docs.Passages, retrieval.SpokenTokens)
-	s.record(DocsSources{
-		SpeechID: d.id, Query: l.query, Sources: sources(passages),
-		Evidence: string(docs.Evidence), Cosine: docs.Cosine, Branches: branches(docs.Branches),
-		Followed: docs.Followed, Rewritten: docs.Rewritten, Unranked: reason(docs.Unranked),
-		TookMS: ms(l.came - l.began), WaitedMS: ms(l.waited(d)), StartedMS: ms(l.began - d.ended), EmbedMS: ms(docs.EmbedTook),
-	})
+	entry.SpeechID, entry.Query, entry.Sources = d.id, l.query, sources(passages)
+	entry.Evidence, entry.Cosine, entry.Branches = string(docs.Evidence), docs.Cosine, branches(docs.Branches)
+	entry.Followed, entry.Rewritten, entry.Unranked = docs.Followed, docs.Rewritten, reason(docs.Unranked)
+	entry.TookMS, entry.StartedMS, entry.EmbedMS = ms(l.came-l.began), ms(l.began-d.ended), ms(docs.EmbedTook)
+	s.record(entry)
 	if docs.Degraded != nil {
 		s.record(Failure{SpeechID: d.id, Code: CodeSearchDegraded, Message: docs.Degraded.Error(), Recoverable: true})
 	}

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,8 +21,9 @@ import (
 var schedules = flag.Int("turn.schedules", 100_000, "how many random calls TestRandomSchedules makes")
 
 // TestRandomSchedules makes random calls of speech, interims, finals, barge-ins,
-// keys, slow and deaf lookups, slow and dying models and voices, tools that read and
-// write, are fast, slow, failing, hanging or without their app, and hang-ups, and holds what must be so in each of them.
+// keys, slow and deaf lookups, before the answer and because the model called them, slow and
+// dying models and voices, tools that read and write, are fast, slow, failing, hanging or
+// without their app, and hang-ups, and holds what must be so in each of them.
 func TestRandomSchedules(t *testing.T) {
 	t.Parallel()
 	const chunks = 20
@@ -53,7 +55,7 @@ var vocabulary = strings.Fields("quiero una cita para el lunes por la tarde de r
 
 func playRandomCall(seed uint64, notes bool) (broken string) {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	w := &world{rng: rng, notes: notes, turns: map[SpeechID]int{}, replies: map[int]*voicing{}, lookups: map[int]bool{}}
+	w := &world{rng: rng, notes: notes, turns: map[SpeechID]int{}, replies: map[int]*voicing{}, lookups: map[int]bool{}, leans: map[SpeechID][]string{}}
 	cfg := Config{
 		Language: []string{"es", "en", "pt"}[rng.IntN(3)], LateLookups: w.chance(10), KeysLength: rng.IntN(4),
 		Timing: Timing{MaxDuration: time.Duration(5+rng.IntN(60)) * time.Second, MinInterruptionWords: rng.IntN(3)},
@@ -75,7 +77,7 @@ func playRandomCall(seed uint64, notes bool) (broken string) {
 		cfg.Clips.Handover, cfg.Clips.Kept = &Clip{Text: "le paso"}, &Clip{Text: "no pude"}
 	}
 	w.state = newState(cfg, analyserOfWords{}, w.chance(40))
-	w.state.tools = prepare(cfg.Tools)
+	maps.Copy(w.state.tools, prepare(cfg.Tools))
 	w.plan()
 	w.play()
 	return w.broken
@@ -209,6 +211,9 @@ func (w *world) recorded(ev Event) {
 			w.fail("turn %s is committed twice", ev.SpeechID)
 		}
 		w.turns[ev.SpeechID] = 0
+		for _, u := range w.said[max(0, len(w.said)-2):] {
+			w.leans[ev.SpeechID] = append(w.leans[ev.SpeechID], u.Text)
+		}
 		if ev.Medium != mediumKeys {
 			w.said = append(w.said, ev)
 		}

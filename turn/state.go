@@ -26,9 +26,9 @@ const never = time.Duration(1<<63 - 1)
 type state struct {
 	cfg      Config
 	analyser Analyser
-	recalls  bool // the agent has a memory policy
-	tools    map[string]tool
-	unseen   map[string]bool // of them, those that the model may not call now
+	recalls  bool            // the agent has a memory policy
+	tools    map[string]tool // the app's, and the platform's search
+	unseen   map[string]bool // of the app's, those that the model may not call now
 	callIDs  map[string]int  // how often each id of a tool's call has come
 
 	now     time.Duration // of the occurrence in hand, since the conversation began
@@ -43,8 +43,8 @@ type state struct {
 	owed     *debt       // committed and not yet being answered
 	draft    *draft      // an answer begun before its turn was committed, not heard yet
 	reply    *reply      // being made or heard
-	errand   *errand     // what the app's tools do for the turn in hand
-	running  []*toolCall // asked of the app and not back, oldest first; of earlier turns too
+	errand   *errand     // what tools do for the turn in hand
+	running  []*toolCall // asked and not back, oldest first; of earlier turns too
 	keys     keys        // pressed, not yet a turn
 	farewell *End        // we are saying goodbye, and end with this
 	handover *handover   // the caller is being passed on, nil when not
@@ -141,6 +141,7 @@ type debt struct {
 	settled   time.Duration // when its last lookup was in or given up
 	finalAt   time.Duration
 	medium    string
+	before    []string // the caller's turns before it, that its questions may lean on
 	lookups   lookups
 	cancelled bool     // its budget is spent and its lookups were told
 	drafted   bool     // its answer was begun before the commit
@@ -176,10 +177,14 @@ type reply struct {
 
 func newState(cfg Config, analyser Analyser, recalls bool) *state {
 	cfg.Timing = cfg.Timing.withDefaults()
-	return &state{
+	s := &state{
 		cfg: cfg, analyser: analyser, recalls: recalls, quietSince: never,
 		tools: prepareTools(cfg.Tools), callIDs: map[string]int{},
 	}
+	if len(cfg.ToolBases) > 0 {
+		s.tools[search.String()] = searchTool(cfg.ToolBases, cfg.Bases)
+	}
+	return s
 }
 
 func (s *state) do(a action)     { s.actions = append(s.actions, a) }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"headstart/turn/llm"
@@ -17,9 +18,11 @@ type toolCall struct {
 	tool    *tool        // nil when the app has none of this name
 	speech  SpeechID
 	began   time.Duration
-	ran     bool // the app was asked
-	running bool // and has not answered
+	ran     bool // the app was asked, or the search begun
+	running bool // and is not back
 	out     ToolOutput
+
+	searching *searching // of the tool search, nil of the app's
 
 	receipt   string // to be said, empty when there is none
 	receipted bool   // it was begun
@@ -28,18 +31,22 @@ type toolCall struct {
 }
 
 // call makes one call. One that cannot be made has its result at once: an error.
-func (s *state) call(speech SpeechID, made llm.ToolCall) *toolCall {
+func (s *state) call(d *debt, made llm.ToolCall) *toolCall {
 	if len(bytes.TrimSpace(made.Arguments)) == 0 {
 		made.Arguments = json.RawMessage("{}")
 	}
 	made.ID = s.ownID(made.ID)
-	c := &toolCall{made: made, speech: speech, began: s.now}
+	c := &toolCall{made: made, speech: d.id, began: s.now}
 	if t, ok := s.tools[made.Name]; ok {
 		c.tool = &t
 	}
-	s.record(ToolCalled{SpeechID: speech, CallID: made.ID, Name: made.Name, Arguments: c.shown()})
+	s.record(ToolCalled{SpeechID: d.id, CallID: made.ID, Name: made.Name, Arguments: c.shown()})
 	if refusal := s.refusal(c); refusal != "" {
 		s.resolve(c, ToolOutput{Error: refusal})
+		return c
+	}
+	if made.Name == search.String() {
+		s.searchFor(c, d)
 		return c
 	}
 	s.made.calls++
@@ -100,7 +107,7 @@ func decode(text json.RawMessage) (value any, err error) {
 
 // onReturned takes what came back from a tool. Of one that was given up nothing is taken.
 func (s *state) onReturned(r returned) {
-	i := slices.IndexFunc(s.running, func(c *toolCall) bool { return c.id == r.id })
+	i := slices.IndexFunc(s.running, func(c *toolCall) bool { return c.searching == nil && c.id == r.id })
 	if i < 0 {
 		return
 	}
@@ -156,7 +163,12 @@ func (s *state) resolve(c *toolCall, out ToolOutput) {
 
 // withdraw cancels a call, whose result is the reason.
 func (s *state) withdraw(c *toolCall, reason string, cause error) {
-	s.do(quit{c.id, cause})
+	switch {
+	case c.searching == nil:
+		s.do(quit{c.id, cause})
+	case !c.searching.spent:
+		s.do(drop{c.searching.id, cause})
+	}
 	s.resolve(c, ToolOutput{Error: reason})
 }
 
@@ -167,7 +179,12 @@ func (s *state) withdrawAll(end End) {
 	}
 }
 
-func (c *toolCall) dueAt() time.Duration { return c.began + c.tool.Timeout }
+func (c *toolCall) dueAt() time.Duration {
+	if c.searching != nil && c.searching.spent {
+		return c.began + c.tool.Timeout + lookupGrace
+	}
+	return c.began + c.tool.Timeout
+}
 
 // late is what the model is told of a tool that did not answer in time.
 func (c *toolCall) late() string {
@@ -194,7 +211,11 @@ func (s *state) toolAt() time.Duration {
 // expireTools gives up what is out of time.
 func (s *state) expireTools() {
 	for _, c := range slices.Clone(s.running) {
-		if s.now >= c.dueAt() {
+		switch {
+		case s.now < c.dueAt():
+		case c.searching != nil:
+			s.expireSearch(c)
+		default:
 			s.withdraw(c, c.late(), errToolLate)
 		}
 	}
@@ -211,8 +232,11 @@ func (c *toolCall) content() string {
 	case c.said != "":
 		value = map[string]any{"output": c.out.Output, "said to the caller": c.said}
 	}
-	b, _ := json.Marshal(value) // strings, and what was JSON
-	return string(b)
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // & as \u0026 costs tokens and helps nobody
+	_ = e.Encode(value)    // strings, and what was JSON
+	return strings.TrimSpace(b.String())
 }
 
 // shown is the arguments as the log keeps them.

@@ -31,7 +31,8 @@ type world struct {
 	replies map[int]*voicing
 	lookups map[int]bool // running
 	errands errands
-	said    []TurnUser // committed and not taken back
+	said    []TurnUser            // committed and not taken back
+	leans   map[SpeechID][]string // what was said before each turn
 	audible int
 	held    int
 }
@@ -188,7 +189,14 @@ func (w *world) checkBefore(l look) {
 }
 
 func (w *world) look(l look) {
-	w.checkBefore(l)
+	switch {
+	case len(l.bases) > 0 && l.bases[0].Base == "t":
+		w.search(l)
+	case l.kind == search && len(l.bases) == 0:
+		w.fail("nothing is searched")
+	default:
+		w.checkBefore(l)
+	}
 	w.lookups[l.id] = true
 	took := w.upTo([]int{5, 150, 600}[w.rng.IntN(3)])
 	out := findings{docs: retrieval.Result{Passages: []retrieval.Passage{{ID: fmt.Sprint(w.rng.IntN(3)), Text: "x"}}}}
@@ -208,9 +216,15 @@ func (w *world) look(l look) {
 
 // cancel makes a lookup come back soon after it was cancelled.
 func (w *world) cancel(d drop) {
-	if w.lookups[d.id] && w.chance(80) {
-		w.after(w.upTo(30), found{d.id, findings{err: d.cause}})
+	w.dropSeek(d)
+	if !w.lookups[d.id] || w.chance(20) {
+		return
 	}
+	out := findings{err: d.cause}
+	if errors.Is(d.cause, retrieval.ErrBudgetSpent) && w.chance(40) {
+		out = findings{docs: retrieval.Result{Passages: []retrieval.Passage{{ID: "w", Text: "x"}}, Degraded: d.cause}}
+	}
+	w.after(w.upTo(30), found{d.id, out})
 }
 
 // speak decides how a reply will go.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"headstart/retrieval"
 	"headstart/turn/llm"
 )
 
@@ -16,6 +17,9 @@ import (
 type errands struct {
 	made    int               // calls that the model made
 	open    map[string]string // calls of the log without a result, and their turns
+	called  ToolCalled        // the last
+	sought  map[string]*seek  // searches that the model called, and that have no result
+	sources map[string]bool   // of those that had, the ones that the log has sources of
 	ended   map[string]bool   // calls of the log with one
 	flying  map[int]flight
 	started map[string]bool // arguments of what was run, where the model gave a call its own
@@ -40,7 +44,10 @@ var numbered = sync.OnceValue(func() schema {
 
 // planTools gives the agent tools of every kind.
 func (w *world) planTools(cfg *Config) {
-	w.errands = errands{open: map[string]string{}, ended: map[string]bool{}, flying: map[int]flight{}, started: map[string]bool{}}
+	w.errands = errands{open: map[string]string{}, ended: map[string]bool{}, flying: map[int]flight{}, started: map[string]bool{}, sought: map[string]*seek{}, sources: map[string]bool{}}
+	if w.chance(50) {
+		cfg.ToolBases = []retrieval.Attachment{{Base: "t"}}
+	}
 	if !w.chance(60) {
 		return
 	}
@@ -76,11 +83,15 @@ func (w *world) anyCalls(req llm.Request) []llm.ToolCall {
 	var calls []llm.ToolCall
 	for range 1 + w.rng.IntN(3)*w.rng.IntN(2) {
 		w.errands.made++
-		calls = append(calls, llm.ToolCall{
+		c := llm.ToolCall{
 			ID:        fmt.Sprint("c", w.rng.IntN(3)),
-			Name:      []string{"find", "find", "book", "book", "pay", "unheard_of", endCall}[w.rng.IntN(7)],
+			Name:      []string{"find", "find", "book", "book", "pay", "unheard_of", endCall, "search", "search", "search"}[w.rng.IntN(10)],
 			Arguments: json.RawMessage([]string{fmt.Sprintf(`{"n":%d}`, 1+w.errands.made), `{"n":1}`, `{}`}[w.rng.IntN(10)/4%3]),
-		})
+		}
+		if c.Name == "search" {
+			c.Arguments = json.RawMessage([]string{`{"query":"precio"}`, `{"query":"precio"}`, `{"query":"12"}`, `{"query":"precio","org":"other"}`, `{}`}[w.rng.IntN(5)])
+		}
+		calls = append(calls, c)
 	}
 	return calls
 }
@@ -104,6 +115,8 @@ func (w *world) runTool(r run) {
 	switch {
 	case w.state.closing != nil:
 		w.fail("a tool is run after the call was closed")
+	case r.call.Name == "search":
+		w.fail("the app is asked to search")
 	case !w.committed(r.call.ID):
 		w.fail("%s is run before its turn is committed", r.call.Name)
 	case own && w.errands.started[key]:
@@ -139,6 +152,41 @@ func (w *world) committed(call string) bool {
 	return ok
 }
 
+// seek is a search that the model called.
+type seek struct {
+	look    int
+	due     time.Duration
+	dropped bool // it was cancelled
+}
+
+// dropSeek holds that a search is cancelled once.
+func (w *world) dropSeek(d drop) {
+	for id, s := range w.errands.sought {
+		if s.look != d.id {
+			continue
+		}
+		if s.dropped {
+			w.fail("the search %s is cancelled twice", id)
+		}
+		s.dropped = true
+	}
+}
+
+// search makes a search that the model called for.
+func (w *world) search(l look) {
+	switch called := w.errands.called; {
+	case w.state.closing != nil:
+		w.fail("a search is made after the call was closed")
+	case !w.committed(called.CallID):
+		w.fail("a search is made before its turn is committed")
+	case called.Name != "search" || l.query != "precio":
+		w.fail("%q is searched for %s%s", l.query, called.Name, called.Arguments)
+	case !slices.Equal(l.before, w.leans[called.SpeechID]):
+		w.fail("%q leans on %q, said was %q", l.query, l.before, w.leans[called.SpeechID])
+	}
+	w.errands.sought[w.errands.called.CallID] = &seek{look: l.id, due: w.now + w.state.cfg.Timing.LookupBudget + lookupGrace}
+}
+
 // quitTool cancels a call; the app may answer it all the same.
 func (w *world) quitTool(q quit) {
 	f, ok := w.errands.flying[q.id]
@@ -161,6 +209,11 @@ func (w *world) checkFlights() {
 			w.fail("%s is waited for until %v, due was %v", f.call.Name, w.now, f.due)
 		}
 	}
+	for id, s := range w.errands.sought {
+		if w.now >= s.due {
+			w.fail("the search %s is waited for until %v, due was %v", id, w.now, s.due)
+		}
+	}
 }
 
 func (w *world) writing() bool {
@@ -180,6 +233,12 @@ func (w *world) toolRecorded(ev Event) {
 			w.fail("two calls have the id %s", ev.CallID)
 		}
 		w.errands.open[ev.CallID] = string(ev.SpeechID)
+		w.errands.called = ev
+	case DocsSources:
+		if ev.CallID != "" && (w.errands.sought[ev.CallID] == nil || w.errands.open[ev.CallID] != string(ev.SpeechID)) {
+			w.fail("sources of %s in %s, which does not search", ev.CallID, ev.SpeechID)
+		}
+		w.errands.sources[ev.CallID] = true
 	case ToolResulted:
 		if w.errands.open[ev.CallID] != string(ev.SpeechID) {
 			w.fail("a result of %s in %s without its call", ev.CallID, ev.SpeechID)
@@ -187,6 +246,13 @@ func (w *world) toolRecorded(ev Event) {
 		if (ev.Output == nil) == (ev.Error == "") {
 			w.fail("the result %+v is not one of an output and an error", ev)
 		}
+		if chunks, _ := ev.Output.(json.RawMessage); strings.Contains(string(chunks), `"path"`) && !w.errands.sources[ev.CallID] {
+			w.fail("%s was found and the log has no sources", chunks)
+		}
+		if s := w.errands.sought[ev.CallID]; s != nil && !s.dropped && w.lookups[s.look] {
+			w.fail("the search %s has its result and runs on", ev.CallID)
+		}
+		delete(w.errands.sought, ev.CallID)
 		delete(w.errands.open, ev.CallID)
 		w.errands.ended[ev.CallID] = true
 	}
