@@ -1,11 +1,13 @@
 package worker_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"headstart/retrieval"
 	"headstart/worker"
 )
 
@@ -51,6 +53,38 @@ func TestParseAgentTakesJSONAndASingleBase(t *testing.T) {
 	}
 }
 
+// A base is searched before each turn or by the model, as its mode says; the prompt of the
+// second tells that there is something to search.
+func TestTheModesOfABase(t *testing.T) {
+	t.Parallel()
+	const file = `{"name":"a","language":"en","stt":{"provider":"flux"},"llm":{"provider":"%s"},"voice":{"provider":"local"},"docs":%s}`
+	for _, tt := range []struct {
+		docs            string
+		retrieved, tool []retrieval.Attachment
+	}{
+		{`{"base":"faq"}`, []retrieval.Attachment{{Base: "faq"}}, nil},
+		{`{"base":"faq","mode":"retrieved"}`, []retrieval.Attachment{{Base: "faq"}}, nil},
+		{`{"base":"faq","mode":"tool","k":3,"min_score":0.2,"late":"skip"}`, nil, []retrieval.Attachment{{Base: "faq", K: 3, MinScore: 0.2, Late: retrieval.LateSkip}}},
+		{`[{"base":"faq"},{"base":"prices","mode":"tool"}]`, []retrieval.Attachment{{Base: "faq"}}, []retrieval.Attachment{{Base: "prices"}}},
+	} {
+		a, err := worker.ParseAgent(fmt.Appendf(nil, file, "openai", tt.docs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := worker.Conversation(a)
+		if diff := cmp.Diff([][]retrieval.Attachment{tt.retrieved, tt.tool}, [][]retrieval.Attachment{cfg.Bases, cfg.ToolBases}); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", tt.docs, diff)
+		}
+		if told := strings.Contains(cfg.Prompt, "call search"); told != (tt.tool != nil) {
+			t.Fatalf("%s: the prompt is %q", tt.docs, cfg.Prompt)
+		}
+		_, err = worker.ParseAgent(fmt.Appendf(nil, file, "extractive", tt.docs))
+		if refused := err != nil && strings.Contains(err.Error(), "extractive calls no tools"); refused != (tt.tool != nil) {
+			t.Fatalf("%s of a model that calls no tools: %v", tt.docs, err)
+		}
+	}
+}
+
 func TestParseAgentRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -65,7 +99,7 @@ func TestParseAgentRefuses(t *testing.T) {
 		{"a score out of range", "min_score: 0.3", "min_score: 3", []string{"min_score"}},
 		{"an unknown way to be late", "late: skip", "late: wait", []string{"docs[1].late"}},
 		{"a pool that changes nothing", "hears: [Sanitas]", "rerank: {provider: cohere, model: m, pool: 8}", []string{"a pool of 8 is no larger than the 8 passages"}},
-		{"a mode that is not there yet", "base: tarifas", "base: tarifas, mode: tool", []string{"mode"}},
+		{"an unknown mode", "base: tarifas", "base: tarifas, mode: asked", []string{"docs[1].mode", "retrieved or tool"}},
 		{"everything at once", "name: clinica-norte\nlanguage: es-ES", "name: A B", []string{"not a slug", "language: missing"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,6 +21,9 @@ func EndOfRoom(reason string, came bool) turn.End { return endOfRoom(reason, cam
 // EndOf reads why a call was ended from outside its room.
 func EndOf(cause error) turn.End { return endOf(cause) }
 
+// Conversation is what an agent file decides of a conversation.
+func Conversation(a Agent) turn.Config { return a.conversation() }
+
 // FinishCall plays the end of a call of which the log holds these events, from
 // its hang-up to its seal, on a worker that reached no room. release tells that
 // the call's place was given back.

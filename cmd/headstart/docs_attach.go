@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +19,7 @@ import (
 // docsAttach is what docs attach was asked.
 type docsAttach struct {
 	agent    string
+	mode     string
 	k        int
 	minScore float64
 	show     bool
@@ -30,14 +32,19 @@ func docsAttachCommand() *cobra.Command {
 		Short: "Let an agent read a base: write it into the docs of its file",
 		Long: `An agent reads the bases that its file names under docs. This writes one more there,
 or other numbers for one that is there, and leaves the rest of the file, comments
-included. Workers read agent files when they start. With --show the file is told and
-not written.`,
+included. A base is searched before each turn; with --mode tool the model searches it
+when it wants to. Workers read agent files when they start. With --show the file is
+told and not written.`,
 		Example: `  headstart docs attach clinica --agent clinica.yaml
-  headstart docs attach tarifas --agent clinica.yaml --k 4 --min-score 0.2`,
+  headstart docs attach tarifas --agent clinica.yaml --k 4 --min-score 0.2
+  headstart docs attach manual --agent clinica.yaml --mode tool`,
 		Args: oneArgument("one base"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.agent == "" {
 				return usageError{errors.New("--agent FILE: which agent reads the base?")}
+			}
+			if !slices.Contains([]string{"", worker.ModeRetrieved, worker.ModeTool}, o.mode) {
+				return usageError{fmt.Errorf("--mode %q: want %s or %s", o.mode, worker.ModeRetrieved, worker.ModeTool)}
 			}
 			text, err := os.ReadFile(o.agent)
 			if err != nil {
@@ -60,6 +67,7 @@ not written.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "the agent's `FILE`")
+	f.StringVar(&o.mode, "mode", "", "`MODE`: retrieved, searched before each turn, or tool, searched by the model; left out, as it is")
 	f.IntVar(&o.k, "k", 0, "passages a turn at most; 0 leaves the default, 8")
 	f.Float64Var(&o.minScore, "min-score", 0, "floor of the fused score, 0 to 1")
 	f.BoolVar(&o.show, "show", false, "tell what the file would be, and write nothing")
@@ -74,9 +82,9 @@ func (o *docsAttach) attach(text []byte, base string) ([]byte, error) {
 		return nil, err
 	}
 	docs := slices.Clone(a.Docs)
-	entry := worker.DocsConfig{Base: base, K: o.k, MinScore: o.minScore}
+	entry := worker.DocsConfig{Base: base, Mode: o.mode, K: o.k, MinScore: o.minScore}
 	if at := slices.IndexFunc(docs, func(d worker.DocsConfig) bool { return d.Base == base }); at >= 0 {
-		entry.Mode = docs[at].Mode
+		entry.Mode, entry.Late = cmp.Or(o.mode, docs[at].Mode), docs[at].Late
 		docs[at] = entry
 	} else {
 		docs = append(docs, entry)
@@ -87,6 +95,10 @@ func (o *docsAttach) attach(text []byte, base string) ([]byte, error) {
 		if next, err = withDocs(text, line); err != nil {
 			return nil, err
 		}
+	}
+	a.Docs = docs
+	if err := a.Validate(); err != nil {
+		return nil, fmt.Errorf("check agent file: %w", err)
 	}
 	again, err := worker.ParseAgent(next)
 	if err != nil || !slices.Equal(again.Docs, docs) || again.Name != a.Name {
@@ -125,6 +137,9 @@ func flow(docs worker.Docs) string {
 		}
 		if d.MinScore > 0 {
 			entry += fmt.Sprintf(", min_score: %v", d.MinScore)
+		}
+		if d.Late != "" {
+			entry += ", late: " + d.Late
 		}
 		all = append(all, entry+"}")
 	}

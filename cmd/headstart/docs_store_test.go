@@ -123,11 +123,18 @@ func TestDocsAttach(t *testing.T) {
 		"none yet":      {"", []string{"tarifas"}, worker.Docs{{Base: "tarifas"}}},
 		"one":           {"docs: {base: clinica, k: 4} # ours\n", []string{"tarifas", "--k", "3", "--min-score", "0.25"}, worker.Docs{{Base: "clinica", K: 4}, {Base: "tarifas", K: 3, MinScore: 0.25}}},
 		"a list":        {"docs:\n  - base: clinica\n  - base: otra\n    k: 2\n", []string{"tarifas"}, worker.Docs{{Base: "clinica"}, {Base: "otra", K: 2}, {Base: "tarifas"}}},
+		"late":          {"docs:\n  - {base: clinica, late: skip}\n  - {base: tarifas, late: skip}\n", []string{"tarifas"}, worker.Docs{{Base: "clinica", Late: "skip"}, {Base: "tarifas", Late: "skip"}}},
+		"by the model":  {"docs: {base: clinica}\n", []string{"tarifas", "--mode", "tool"}, worker.Docs{{Base: "clinica"}, {Base: "tarifas", Mode: "tool"}}},
+		"another mode":  {"docs: {base: tarifas, mode: tool}\n", []string{"tarifas", "--mode", "retrieved"}, worker.Docs{{Base: "tarifas", Mode: "retrieved"}}},
+		"the mode kept": {"docs: {base: tarifas, mode: tool}\n", []string{"tarifas", "--k", "2"}, worker.Docs{{Base: "tarifas", Mode: "tool", K: 2}}},
 		"there already": {"docs: {base: tarifas, mode: retrieved}\n", []string{"tarifas", "--k", "2"}, worker.Docs{{Base: "tarifas", Mode: "retrieved", K: 2}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := agentFile(t, func(text string) string { return "# recepción\n" + text + c.docs + "hears: [Sanitas] # seguros\n" })
+			path := agentFile(t, func(text string) string {
+				text = strings.ReplaceAll(text, "provider: extractive", "provider: openai, model: m")
+				return "# recepción\n" + text + c.docs + "hears: [Sanitas] # seguros\n"
+			})
 			before, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)
@@ -165,6 +172,11 @@ func TestDocsAttach(t *testing.T) {
 	}
 	if _, err := command(t, "docs", "attach", "tarifas", "--agent", agentFile(t, func(string) string { return "nonsense" })); err == nil {
 		t.Fatal("attached to what is no agent")
+	}
+	for mode, want := range map[string]string{"asked": "want retrieved or tool", "tool": "extractive calls no tools"} {
+		if _, err := command(t, "docs", "attach", "tarifas", "--agent", agentFile(t, nil), "--mode", mode); err == nil || !strings.Contains(err.Error(), want) {
+			t.Fatalf("mode %s: %v", mode, err)
+		}
 	}
 }
 
