@@ -7,6 +7,7 @@ package openaitest
 import (
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -49,7 +50,10 @@ type Faults struct {
 
 // Answer is one scripted answer: text, tool calls, or both.
 type Answer struct {
-	Text      string     `json:"text,omitempty"`
+	Text string `json:"text,omitempty"`
+	// Quote is a regular expression: what it matches in the last tool result of the request
+	// is said after Text, and nothing when it matches nothing.
+	Quote     string     `json:"quote,omitempty"`
 	ToolCalls []ToolCall `json:"tool_calls,omitempty"`
 	Finish    string     `json:"finish,omitempty"` // "stop" or "tool_calls" when empty
 }
@@ -151,6 +155,12 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&o); err != nil {
 			http.Error(w, "read faults: "+err.Error(), http.StatusBadRequest)
 			return
+		}
+		for _, a := range o.Answers {
+			if _, err := regexp.Compile(a.Quote); err != nil {
+				http.Error(w, "read quote: "+err.Error(), http.StatusBadRequest)
+				return
+			}
 		}
 		s.Fail(o.Faults)
 		s.Script(o.Answers...)

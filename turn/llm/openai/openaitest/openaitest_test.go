@@ -84,6 +84,28 @@ func TestAScriptIsToldInOrder(t *testing.T) {
 	})
 }
 
+// An answer may quote what a tool returned.
+func TestAnAnswerQuotesAToolResult(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &openaitest.Server{First: -1, Each: -1}
+		s.Script(openaitest.Answer{Text: "Sí: ", Quote: `a las \pL+`}, openaitest.Answer{Text: "No.", Quote: "nada"})
+		m := model(t, openaitest.Transport(s), "http://model.test")
+		for _, want := range []string{"Sí: a las dos", "No."} {
+			var said strings.Builder
+			_, err := m.Reply(t.Context(), llm.Request{Messages: []llm.Message{
+				{Role: llm.User, Content: "¿A las cinco?"},
+				{Role: llm.Assistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: "search"}, {ID: "2", Name: "search"}}},
+				{Role: llm.ToolRole, ToolCallID: "1", Content: `{"chunks":[{"text":"a las nueve"}]}`},
+				{Role: llm.ToolRole, ToolCallID: "2", Content: `{"chunks":[{"text":"a las dos"}]}`},
+			}}, func(text string) { said.WriteString(text) })
+			if err != nil || said.String() != want {
+				t.Fatalf("got %q, %v, want %q", said.String(), err, want)
+			}
+		}
+	})
+}
+
 // A client that goes away ends the handler: nothing of it is left waiting.
 func TestAClientThatLeavesEndsTheAnswer(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,6 +26,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	faults, answer := s.begin(body)
+	answer.Text += quoted(answer.Quote, body)
 	switch faults.Fault {
 	case Refuse:
 		panic(http.ErrAbortHandler)
@@ -47,6 +50,26 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
 		s.whole++
 		s.mu.Unlock()
 	}
+}
+
+// quoted is what an answer quotes of the last tool result of a request.
+func quoted(quote string, body []byte) string {
+	if quote == "" {
+		return ""
+	}
+	var request struct {
+		Messages []struct {
+			Role    string `json:"role"`
+			Content any    `json:"content"`
+		} `json:"messages"`
+	}
+	_ = json.Unmarshal(body, &request) // it was JSON
+	for _, m := range slices.Backward(request.Messages) {
+		if m.Role == "tool" {
+			return regexp.MustCompile(quote).FindString(fmt.Sprint(m.Content))
+		}
+	}
+	return ""
 }
 
 func pace(d, otherwise time.Duration) time.Duration {
