@@ -31,6 +31,7 @@ type CallStarted struct {
 	Contact     *memory.Contact `json:"contact,omitempty"` // nil when nobody is known
 	Participant string          `json:"participant,omitempty"`
 	Providers   Providers       `json:"providers"`
+	Tools       []string        `json:"tools,omitempty"` // names of what the app declared for this call, called or not
 }
 
 // Providers names what served the call.

@@ -311,6 +311,7 @@ func (c *call) dialling() bool { return c.caller != nil && c.caller.SIP.Outbound
 
 // talk starts the conversation with the caller who came.
 func (c *call) talk(ctx context.Context) error {
+	c.held = c.worker.cfg.Apps.Hold(c.served.Agent.Name, c.id)
 	started := c.started()
 	c.book.Append(started)
 	cfg := c.served.Agent.conversation()
@@ -324,7 +325,7 @@ func (c *call) talk(ctx context.Context) error {
 	if r := c.recollect(ctx, started.Contact); r != nil {
 		ports.Recaller = r
 	}
-	if c.held = c.worker.cfg.Apps.Hold(c.served.Agent.Name, c.id); c.held != nil {
+	if c.held != nil {
 		cfg.Tools, ports.Toolbox = c.held.Tools(), c.held
 	}
 	conversation, err := turn.New(cfg, ports, c.log)
@@ -378,6 +379,9 @@ func (c *call) started() turn.CallStarted {
 	}
 	if c.caller == nil {
 		return ev
+	}
+	for _, tool := range c.held.Tools() {
+		ev.Tools = append(ev.Tools, tool.Name)
 	}
 	ev.Participant = c.caller.Identity
 	if written(*c.caller) {

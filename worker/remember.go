@@ -159,9 +159,11 @@ func (w *Worker) lesson(ctx context.Context, served Served, call string) (memory
 func takeEntry(l *memory.Lesson, entry turn.Entry) {
 	switch entry.Type {
 	case turn.CallStarted{}.EventType():
-		if started, ok := payload[turn.CallStarted](entry); ok && started.Contact != nil {
+		started, ok := payload[turn.CallStarted](entry)
+		if ok && started.Contact != nil {
 			l.Contact = started.Contact.ID
 		}
+		nameTools(l, started.Tools...) // an app's too: no fact is about one
 	case turn.TurnUser{}.EventType():
 		user, ok := payload[turn.TurnUser](entry)
 		if !ok || user.Medium == "dtmf" {
@@ -169,13 +171,21 @@ func takeEntry(l *memory.Lesson, entry turn.Entry) {
 		}
 		l.Turns = slices.DeleteFunc(l.Turns, func(s memory.Said) bool { return user.Supersedes != "" && s.Turn == string(user.Supersedes) })
 		l.Turns = append(l.Turns, memory.Said{Turn: string(user.SpeechID), Text: user.Text})
-	case turn.ToolCalled{}.EventType(): // an app's too: no fact is about one
-		if called, ok := payload[turn.ToolCalled](entry); ok && !slices.Contains(l.Tools, called.Name) {
-			l.Tools = append(l.Tools, called.Name)
+	case turn.ToolCalled{}.EventType(): // older logs name no others
+		if called, ok := payload[turn.ToolCalled](entry); ok {
+			nameTools(l, called.Name)
 		}
 	case turn.TurnAgent{}.EventType():
 		if agent, ok := payload[turn.TurnAgent](entry); ok && agent.Text != "" {
 			l.Turns = append(l.Turns, memory.Said{Turn: string(agent.SpeechID), Agent: true, Text: agent.Text})
+		}
+	}
+}
+
+func nameTools(l *memory.Lesson, names ...string) {
+	for _, name := range names {
+		if !slices.Contains(l.Tools, name) {
+			l.Tools = append(l.Tools, name)
 		}
 	}
 }

@@ -60,6 +60,9 @@ func TestAnAppBooksASlot(t *testing.T) {
 	if logged := eventsOf[turn.ToolCalled](entries); len(logged) != 1 || logged[0].Arguments.(map[string]any)["phone"] != "***" {
 		t.Fatalf("arguments in the log: %+v", logged)
 	}
+	if diff := cmp.Diff([]string{"book_slot"}, eventsOf[turn.CallStarted](entries)[0].Tools); diff != "" {
+		t.Fatalf("tools that the log says were declared (-want +got):\n%s", diff)
+	}
 	results := eventsOf[turn.ToolResulted](entries)
 	if len(results) != 1 || results[0].Error != "" || results[0].CallID != call.CallID {
 		t.Fatalf("results %+v", results)
