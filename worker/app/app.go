@@ -21,7 +21,8 @@ call wait for a socket: a call asks by leaving what it asks, the feed of its log
 brings it to the app, and the tool's own clock bounds the wait.
 
 How it fails. A command that makes no sense is refused by an error that names its
-id, and nothing else happens. An app that takes no frame for 5 s, or answers no
+id, and nothing else happens; an agent that another app holds, after the second that
+this one has to be gone. An app that takes no frame for 5 s, or answers no
 ping for 10 s, is closed; so is one that sends more than 1 MiB at once. When a
 socket closes that holds calls and has not released them, the tools that they wait
 for fail in words, and Gone tells the calls, which end with reason app_detached.
@@ -48,6 +49,10 @@ import (
 const (
 	// maxFrame bounds what an app may send at once.
 	maxFrame = 1 << 20
+	// goneWithin is how long the app that holds an agent may take to be gone when another
+	// asks for it. One that closes and is back at once finds its close answered before the
+	// worker has let go of what it held.
+	goneWithin = time.Second
 	// maxSockets keeps a client that connects without end from taking the files
 	// that calls need.
 	maxSockets = 64
@@ -145,12 +150,32 @@ func (h *Holders) Held() int {
 // errHeld: an agent has one app.
 var errHeld = errors.New("another app holds this agent")
 
-// take gives a socket an agent, with its tools; nil leaves those that it had.
+// take gives a socket an agent, with its tools; nil leaves those that it had. Who holds
+// the agent has goneWithin to be gone.
 func (h *Holders) take(s *socket, agent string, tools *[]turn.Tool) ([]turn.Tool, error) {
+	ctx, cancel := context.WithTimeout(s.life, goneWithin)
+	defer cancel()
+	for {
+		declared, holder := h.takeNow(s, agent, tools)
+		if holder == nil {
+			return declared, nil
+		}
+		if ctx.Err() != nil {
+			return nil, errHeld
+		}
+		select {
+		case <-holder.gone:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// takeNow is take without a wait: it returns who holds the agent, if that is another.
+func (h *Holders) takeNow(s *socket, agent string, tools *[]turn.Tool) (declared []turn.Tool, holder *socket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if other := h.holding[agent]; other != nil && other != s {
-		return nil, errHeld
+		return nil, other
 	}
 	h.holding[agent] = s
 	if tools != nil {

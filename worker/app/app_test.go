@@ -177,27 +177,6 @@ func TestAResultIsOfItsCall(t *testing.T) {
 	})
 }
 
-// An agent has one app, until that lets go or dies.
-func TestOneAppAnAgent(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
-		first, second := o.holding(), o.connect()
-		configure := `{"type": "agent.configure", "agent": "clinica", "call": null, "id": "c9", "data": {}}`
-		second.send(configure)
-		second.refused("c9", app.CodeHeld, "clinica", "another app")
-		second.send(`{"type": "agent.release", "agent": "clinica", "call": null, "id": "r9"}`)
-		second.refused("r9", app.CodeNotHeld)
-		first.die()
-		synctest.Wait()
-		second.send(configure)
-		second.expect("agent.configured", `{"id": "c9", "by": "app", "tools": []}`)
-		if _, held := o.ring("call-1"); held == nil || len(held.Tools()) != 0 {
-			t.Fatalf("held %v", held)
-		}
-	})
-}
-
 // What is declared anew is for the next call; a field that is left out stays, and
 // null takes it away.
 func TestConfigureAnew(t *testing.T) {

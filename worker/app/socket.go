@@ -32,7 +32,8 @@ const (
 type socket struct {
 	holders *Holders
 	conn    *websocket.Conn
-	out     chan []byte // frames on their way to the app
+	out     chan []byte   // frames on their way to the app
+	gone    chan struct{} // closed when it holds nothing any more, and never will
 
 	// Written by run before anybody else knows of the socket.
 	life context.Context
@@ -46,7 +47,7 @@ type socket struct {
 
 func newSocket(h *Holders, conn *websocket.Conn) *socket {
 	return &socket{
-		holders: h, conn: conn, out: make(chan []byte, ahead),
+		holders: h, conn: conn, out: make(chan []byte, ahead), gone: make(chan struct{}),
 		tools: map[string][]turn.Tool{}, held: map[string]*Held{},
 	}
 }
@@ -77,6 +78,7 @@ var (
 
 // letGo ends what the socket held.
 func (s *socket) letGo() {
+	defer close(s.gone)
 	if calls := s.holders.detach(s); calls > 0 {
 		s.holders.log.Warn("app left in the middle of calls: they end", zap.Int("calls", calls))
 	}
