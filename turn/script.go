@@ -193,6 +193,18 @@ func (s *script) reached(heard time.Duration, told int) string {
 // playedSlack is how exactly the mouth knows what has left: one frame.
 const playedSlack = 20 * time.Millisecond
 
+// awaitSound waits until there is audio, or none will come.
+func (s *script) awaitSound(ctx context.Context) bool {
+	return s.wait(ctx, func() bool { return s.total > 0 || s.broken || s.written && s.voiced })
+}
+
+// left is how much of the audio that is here has still to be heard.
+func (s *script) left(heard time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total - playedSlack - heard
+}
+
 // over tells whether everything was written, synthesised and heard.
 func (s *script) over(heard time.Duration) bool {
 	s.mu.Lock()

@@ -39,9 +39,9 @@ func newSpeech(job speak, ports Ports, says []tts.Pronunciation) *speech {
 var errBurst = errors.New("panicked")
 
 const (
-	// watchEvery is how often playback is looked at until it begins, so that its
-	// first frame is noticed at once. From then on once a frame of 20 ms is
-	// enough: the mouth knows no more.
+	// watchEvery is how often playback is looked at until its first frame leaves, so
+	// that this is noticed at once. From then on a look each 20 ms is the finest there
+	// is to see: the mouth knows no more.
 	watchEvery  = 5 * time.Millisecond
 	listenEvery = 20 * time.Millisecond
 	// showEvery is how often the words that were heard are told, at most: text on
@@ -200,18 +200,26 @@ func (sp *speech) attempt(ctx context.Context, from int) error {
 	return err
 }
 
-// watch follows playback until all of it was heard, or ctx ends.
+// watch follows playback until all of it was heard, or ctx ends. It looks when there may
+// be something to see: a look wakes a process that sleeps.
 func (sp *speech) watch(ctx context.Context) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
+	if !sp.awaitPlayback(ctx) {
+		return
+	}
+	look := time.NewTimer(0)
+	defer look.Stop()
 	told, shown, sounding := 0, time.Duration(0), false
 	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+		}
 		heard := sp.player.heard()
 		over := sp.script.over(heard)
 		if heard > 0 && !sounding {
 			sounding = true
 			sp.report(stageSounding, "")
-			tick.Reset(listenEvery)
 		}
 		if heard-shown >= showEvery || told == 0 || over {
 			if delta := sp.script.reached(heard, told); delta != "" {
@@ -222,12 +230,20 @@ func (sp *speech) watch(ctx context.Context) {
 		if over {
 			return
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		if !sounding {
+			look.Reset(watchEvery)
+			continue
 		}
+		look.Reset(max(min(sp.script.left(heard), shown+showEvery-heard), listenEvery))
 	}
+}
+
+// awaitPlayback waits until there is something to hear, or there never will be.
+func (sp *speech) awaitPlayback(ctx context.Context) bool {
+	if !sp.script.awaitSound(ctx) {
+		return false
+	}
+	return sp.script.over(0) || sp.player.awaitRelease(ctx)
 }
 
 // mayRetry asks an error whether doing the same again may help. One that ran
