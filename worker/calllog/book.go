@@ -44,6 +44,8 @@ type Book struct {
 	left []*Log // those that Left has yet to hand out
 
 	leftNews chan struct{} // holds one when left grew
+	unsent   chan struct{} // holds one when there is something to ship
+	refusals chan struct{} // holds one when a disk begins to refuse
 }
 
 // Stats is what operators measure of a book.
@@ -67,7 +69,8 @@ func Open(cfg Config, store Store, logger *zap.Logger) (*Book, error) {
 	if err := probe(cfg.Dir); err != nil {
 		return nil, err
 	}
-	return &Book{cfg: cfg.withDefaults(), store: store, logger: logger.Named("calllog"), leftNews: make(chan struct{}, 1)}, nil
+	return &Book{cfg: cfg.withDefaults(), store: store, logger: logger.Named("calllog"),
+		leftNews: make(chan struct{}, 1), unsent: make(chan struct{}, 1), refusals: make(chan struct{}, 1)}, nil
 }
 
 // Probe tells whether the spool folder can be written now, by writing in it.
@@ -172,6 +175,7 @@ func (b *Book) openAgent(agent string) (*Log, error) {
 	}
 	l.left = false
 	b.logs = append(b.logs, l)
+	ring(b.unsent)
 	return l, nil
 }
 
@@ -265,9 +269,18 @@ func (l *Log) recordLocked() Call {
 	}
 }
 
+// ring notes news for whoever waits on a channel of one place.
+func ring(bell chan<- struct{}) {
+	select {
+	case bell <- struct{}{}:
+	default: // there is news already
+	}
+}
+
 // diskFailed tells once that a disk refuses.
 func (b *Book) diskFailed(err error) {
 	if b.diskBroken.CompareAndSwap(false, true) {
+		ring(b.refusals)
 		b.logger.Error("spool is not written, entries wait in memory", zap.Error(err))
 	}
 }

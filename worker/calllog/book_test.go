@@ -354,3 +354,31 @@ func TestConfig(t *testing.T) {
 	err := calllog.Config{FlushEvery: -1, Batch: -1, Window: -1}.Validate()
 	equal(t, "complaints", "spool folder is missing\nflush interval -1ns is negative\nbatch -1 is negative\nwindow -1 is negative", fmt.Sprint(err))
 }
+
+// TestARestEndsWithAnEntry: a book whose store has everything does nothing, and ships
+// what comes after an hour as soon as what comes after a second.
+func TestARestEndsWithAnEntry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &calllogtest.Store{}
+		book := openBook(t, calllog.Config{Dir: t.TempDir()}, store, zap.NewNop())
+		end := runBook(t, book)
+		defer end()
+		log := begin(t, book, "call-1")
+		for n, rest := range []time.Duration{0, time.Second, time.Hour} {
+			time.Sleep(rest)
+			log.Append(turn.UserState{State: "speaking"})
+			log.Append(turn.Failure{Code: "x", Recoverable: true})
+			time.Sleep(200*time.Millisecond - time.Nanosecond)
+			synctest.Wait()
+			if got := store.Batches(); got != n {
+				t.Fatalf("%d batches before the %d. entry is 200ms old, want %d", got, n+1, n)
+			}
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			if got := store.Batches(); got != n+1 || book.Stats().Unshipped != 0 {
+				t.Fatalf("%d batches when the %d. entry is 200ms old, want %d; %d unshipped", got, n+1, n+1, book.Stats().Unshipped)
+			}
+		}
+	})
+}

@@ -136,6 +136,7 @@ func (l *Log) add(entry turn.Entry) {
 		return
 	}
 	l.take(entry)
+	ring(l.book.unsent)
 }
 
 // take counts a durable entry in. The caller holds mu.

@@ -89,6 +89,7 @@ func (b *Book) adoptAll() (logs []*Log, entries []int, err error) {
 				continue
 			}
 			b.logs = append(b.logs, l)
+			ring(b.unsent)
 			logs, entries = append(logs, l), append(entries, count)
 		}
 	}
@@ -203,10 +204,7 @@ func (b *Book) close(l *Log) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.left = append(b.left, l)
-	select {
-	case b.leftNews <- struct{}{}:
-	default: // who waits will look
-	}
+	ring(b.leftNews)
 }
 
 // endUnremembered writes call.ended unless it is there, and tells whether the

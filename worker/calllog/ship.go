@@ -34,11 +34,12 @@ func (b *Book) Run(ctx context.Context) error {
 }
 
 // ship sends batches. It waits between them, longer while the store refuses,
-// and not at all while a full batch shows that there is more.
+// and not at all while a full batch shows that there is more. While the store
+// has everything it rests: a process that sleeps is not woken for nothing.
 func (b *Book) ship(ctx context.Context) {
 	var backoff time.Duration
 	failed := 0
-	for b.pause(ctx, max(b.cfg.FlushEvery, backoff)) {
+	for b.awaitEntries(ctx) && b.pause(ctx, max(b.cfg.FlushEvery, backoff)) {
 		more, err := true, error(nil)
 		for more && err == nil && ctx.Err() == nil {
 			more, err = b.round(ctx)
@@ -55,6 +56,28 @@ func (b *Book) ship(ctx context.Context) {
 			failed, backoff = 0, 0
 		}
 	}
+}
+
+// awaitEntries waits until there is something that the store has not.
+func (b *Book) awaitEntries(ctx context.Context) bool {
+	for !slices.ContainsFunc(b.snapshot(), (*Log).owes) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-b.unsent:
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// owes tells whether the store is still to be given something of the log.
+func (l *Log) owes() bool {
+	if l.parked {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.resolved || l.shipped < l.durable || l.call != "" && l.sent != l.recordLocked()
 }
 
 // storeFailed tells the first failure of a row, and each that follows at debug.

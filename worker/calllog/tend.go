@@ -17,13 +17,29 @@ const spoolChunk = 64
 // it again, until ctx ends. It runs beside the shipper, which a store may hold up.
 func (b *Book) tendSpools(ctx context.Context) {
 	synced := time.Now()
-	for b.pause(ctx, b.cfg.FlushEvery) {
+	for b.pauseSpools(ctx, synced.Add(b.cfg.SyncEvery)) {
 		b.retrySpools()
 		if time.Since(synced) >= b.cfg.SyncEvery {
 			b.syncSpools()
 			synced = time.Now()
 		}
 	}
+}
+
+// pauseSpools waits until the next sync is due, or the next try of a disk that refuses.
+func (b *Book) pauseSpools(ctx context.Context, due time.Time) bool {
+	if !b.diskBroken.Load() {
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case <-b.refusals:
+		}
+	}
+	return b.pause(ctx, b.cfg.FlushEvery)
 }
 
 // retrySpools gives waiting entries to the disk.
