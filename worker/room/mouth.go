@@ -13,6 +13,9 @@ const (
 	// ahead is how much speech may wait to leave: what a caller who cuts in
 	// would otherwise hear is only what the network holds.
 	ahead = 200 * time.Millisecond
+	// refill is how little of it is left when a play that waits goes on: it then
+	// gives several frames at once, and is not woken for each.
+	refill = ahead / 2
 	// hush is how many frames of silence follow speech, so that the last word
 	// ends in silence at the listener, not in what a decoder makes up.
 	hush = 10
@@ -32,7 +35,7 @@ type mouth struct {
 	encoder audio.Encoder
 	send    func(packet []byte, slot int64) error
 	count   *counts
-	space   chan struct{} // one place: rings for a play that waits when something left, or was cut
+	space   chan struct{} // one place: rings for a play that waits when half has left, or was cut
 	bell    chan struct{} // one place: rings for the pacer that rests when there is speech
 
 	lock   sync.Mutex // guards what follows, and the encoder
@@ -202,7 +205,9 @@ func (m *mouth) next(slot int64) []byte {
 		m.queue.Next(m.frame[:])
 		m.tail = hush
 		m.count.said.Add(1)
-		m.wake()
+		if m.queue.Queued() <= refill {
+			m.wake()
+		}
 		return m.encode()
 	}
 	m.queue.Next(m.frame[:]) // the end of the filter, if any: less than a frame

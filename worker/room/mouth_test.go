@@ -116,6 +116,27 @@ func TestMouthBlocksWhile200msWait(t *testing.T) {
 	})
 }
 
+// TestMouthRefillsByTheHalf: a play that waits goes on when half of what waits has left.
+func TestMouthRefillsByTheHalf(t *testing.T) {
+	t.Parallel()
+	talking(t, func(ctx context.Context, m room.Mouth, tape *tape) {
+		begin := time.Now()
+		if err := m.Play(ctx, sine(440, 24000, 200*time.Millisecond), 24000); err != nil {
+			t.Fatalf("play: %v", err)
+		}
+		if err := m.Play(ctx, sine(440, 24000, 20*time.Millisecond), 24000); err != nil {
+			t.Fatalf("play: %v", err)
+		}
+		if got := time.Since(begin); got != 100*time.Millisecond {
+			t.Fatalf("a frame behind 200ms was taken after %v, want 100ms", got)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if diff := cmp.Diff(11, tape.counted()["speech"]); diff != "" {
+			t.Fatalf("frames of speech without a gap (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestMouthCutEndsAPlayThatWaits(t *testing.T) {
 	t.Parallel()
 	talking(t, func(ctx context.Context, m room.Mouth, tape *tape) {
