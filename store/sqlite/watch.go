@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// lookEvery is how often another process's changes are looked for.
-	lookEvery = 250 * time.Millisecond
+	// lookEvery is how often another process's changes are looked for: a second is what
+	// a change may take, its loading included.
+	lookEvery = 500 * time.Millisecond
 
 	dataVersion  = `PRAGMA data_version`
 	selectStates = `SELECT org, name, CAST(revision AS TEXT) FROM bases
