@@ -198,29 +198,18 @@ func writeReceipt(out io.Writer, r contacts.Receipt) {
 }
 
 // ask runs a command on the database, or on the process that was named.
-func (o *contactsOptions) ask(ctx context.Context, do func(contactDesk) error) (err error) {
+func (o *contactsOptions) ask(ctx context.Context, do func(contactDesk) error) error {
 	if o.api != "" {
 		if base, err := url.Parse(o.api); err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 			return usageError{fmt.Errorf("--api %s: want a URL such as http://127.0.0.1:8080", o.api)}
 		}
 		return do(elsewhere{o.api, os.Getenv("HEADSTART_API_KEY")})
 	}
-	if err := recordsIn(databaseOr(o.database), o.data); err != nil {
-		return err
-	}
-	// Nobody recovers calls here but to erase them: what they taught is left to the
-	// worker that starts next.
-	waits := func(string) bool { return true }
-	book, db, err := openRememberingBook(ctx, databaseOr(o.database), o.data, waits, zap.NewNop())
+	db, err := openRecords(ctx, databaseOr(o.database), o.data)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, book.Close(), db.Close()) }()
-	desk, err := openDesk(book, db, erasuresOr(o.erasures, o.data))
-	if err != nil {
-		return err
-	}
-	return do(localDesk{desk, book})
+	return errors.Join(do(localDesk{o, db, &contacts.Desk{Org: calllog.DefaultOrg, Facts: db, Editor: db}}), db.Close())
 }
 
 // erasuresOr is where the ledger of erasures lies.
@@ -237,10 +226,12 @@ func openDesk(book *calllog.Book, db database, erasures string) (*contacts.Desk,
 	return &contacts.Desk{Org: calllog.DefaultOrg, Facts: db, Editor: db, Eraser: db, Spools: book, Ledger: ledger}, nil
 }
 
-// localDesk asks the database of this machine.
+// localDesk asks the database of this machine. Only to forget somebody it opens, and
+// makes, spools and the ledger.
 type localDesk struct {
-	desk *contacts.Desk
-	book *calllog.Book
+	options *contactsOptions
+	db      database
+	desk    *contacts.Desk
 }
 
 func (d localDesk) memory(ctx context.Context, contact string) (v1.Memory, error) {
@@ -258,9 +249,21 @@ func (d localDesk) remove(ctx context.Context, contact, fact string) error {
 }
 
 // forget takes over the spools that dead workers left, for they may hold words.
-func (d localDesk) forget(ctx context.Context, contact string) (contacts.Receipt, error) {
-	if _, err := d.book.Recover(ctx); err != nil {
-		return contacts.Receipt{}, fmt.Errorf("take over what dead workers left: %w", err)
+func (d localDesk) forget(ctx context.Context, contact string) (r contacts.Receipt, err error) {
+	// Nobody recovers calls here but to erase them: what they taught is left to the
+	// worker that starts next.
+	waits := func(string) bool { return true }
+	book, err := openSpools(d.options.data, d.db, waits, zap.NewNop())
+	if err != nil {
+		return r, err
 	}
-	return d.desk.Forget(ctx, contact)
+	defer func() { err = errors.Join(err, book.Close()) }()
+	desk, err := openDesk(book, d.db, erasuresOr(d.options.erasures, d.options.data))
+	if err != nil {
+		return r, err
+	}
+	if _, err := book.Recover(ctx); err != nil {
+		return r, fmt.Errorf("take over what dead workers left: %w", err)
+	}
+	return desk.Forget(ctx, contact)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +18,7 @@ import (
 func taughtData(t *testing.T, facts map[string]string) string {
 	t.Helper()
 	data := t.TempDir()
-	book, db, err := openBook(t.Context(), "", data, zap.NewNop())
+	book, db, err := openBook(t.Context(), "", data, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,22 +83,6 @@ func TestContactsCommands(t *testing.T) {
 	var r contacts.Receipt
 	if err := errors.Join(err, json.Unmarshal([]byte(out), &r)); err != nil || r.Facts.Erased != 1 || r.Ledger == "" {
 		t.Fatalf("%s, %v", out, err)
-	}
-}
-
-// Commands that look at records, or erase some, refuse a folder without any: nothing
-// found there would mean nothing.
-func TestContactsOfAFolderWithoutRecords(t *testing.T) {
-	t.Setenv("HEADSTART_DATABASE_URL", "")
-	data := t.TempDir()
-	for _, args := range [][]string{{"contacts", "show", "ana"}, {"contacts", "forget", "ana"}, {"memory", "audit"}} {
-		out, err := command(t, append(args, "--data", data)...)
-		if _, ok := errors.AsType[usageError](err); !ok || !strings.Contains(err.Error(), "no records in "+data) {
-			t.Errorf("%v: %q, %v", args, out, err)
-		}
-	}
-	if left, err := os.ReadDir(data); err != nil || len(left) > 0 {
-		t.Errorf("the folder has %v, %v", left, err)
 	}
 }
 

@@ -68,9 +68,17 @@ func recordsIn(at, data string) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(data, "headstart.db")); errors.Is(err, fs.ErrNotExist) {
-		return usageError{fmt.Errorf("no records in %s: name the worker's folder with --data, or its PostgreSQL with --database", data)}
+		return usageError{fmt.Errorf("no records in %s: headstart start or docs push keeps the first; name another folder with --data, or a PostgreSQL with --database", data)}
 	}
 	return nil // what else is wrong with it, opening tells
+}
+
+// openRecords opens what a worker has kept, and makes nothing where none has.
+func openRecords(ctx context.Context, at, data string) (database, error) {
+	if err := recordsIn(at, data); err != nil {
+		return nil, err
+	}
+	return openDatabase(ctx, at, data, zap.NewNop())
 }
 
 // databaseFlag adds the flag that says where the records are kept.

@@ -37,7 +37,7 @@ func TestMaskURL(t *testing.T) {
 func TestMigrate(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.Database(t)
-	if _, _, err := openBook(t.Context(), url, t.TempDir(), zap.NewNop()); !errors.Is(err, postgres.ErrOlder) || !strings.Contains(err.Error(), "headstart migrate") {
+	if _, _, err := openBook(t.Context(), url, t.TempDir(), nil, zap.NewNop()); !errors.Is(err, postgres.ErrOlder) || !strings.Contains(err.Error(), "headstart migrate") {
 		t.Fatalf("open before migration: %v", err)
 	}
 	var told struct {
@@ -64,7 +64,7 @@ func TestMigrate(t *testing.T) {
 	if migrate(); told.From != told.To || len(told.Applied) != 0 {
 		t.Fatalf("second migration: %+v", told)
 	}
-	book, db, err := openBook(t.Context(), url, t.TempDir(), zap.NewNop())
+	book, db, err := openBook(t.Context(), url, t.TempDir(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
@@ -82,7 +82,7 @@ func TestMigrate(t *testing.T) {
 // A worker starts without its PostgreSQL: calls wait in their spools for it.
 func TestStartWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	book, db, err := openBook(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable", t.TempDir(), zap.NewNop())
+	book, db, err := openBook(t.Context(), "postgres://nobody@127.0.0.1:1/none?sslmode=disable", t.TempDir(), nil, zap.NewNop())
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"headstart/retrieval"
 	"headstart/retrieval/golden"
@@ -116,7 +115,7 @@ func (o *docsBase) open(cmd *cobra.Command) (*readBase, error) {
 		return o.readFolder(cmd)
 	}
 	ctx := cmd.Context()
-	db, err := openDatabase(ctx, databaseOr(o.database), o.data, zap.NewNop())
+	db, err := openRecords(ctx, databaseOr(o.database), o.data)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func calibrationOf(t *testing.T, data string) *retrieval.Calibration {
 
 func TestDocsEvalRefuses(t *testing.T) {
 	t.Parallel()
-	data := t.TempDir()
+	data := taughtData(t, nil)
 	bad := filepath.Join(data, "bad.json")
 	if err := os.WriteFile(bad, []byte(`[{"asks": "a"}]`), 0o644); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ one, and the language, of an agent file.`,
 			if o.base == "" {
 				return usageError{errors.New("--base NAME: which base is the folder pushed to?")}
 			}
-			return o.with(cmd.Context(), func(db database) error { return o.run(cmd, db, args[0]) })
+			return o.making(cmd.Context(), func(db database) error { return o.run(cmd, db, args[0]) })
 		},
 	}
 	o.docsStore.flags(cmd)

@@ -36,8 +36,18 @@ func (o *docsStore) place(cmd *cobra.Command) {
 	databaseFlag(cmd, &o.database)
 }
 
-// with opens the store for as long as do runs.
-func (o *docsStore) with(ctx context.Context, do func(database) error) (err error) {
+// with opens the store for as long as do runs. One that is not there holds nothing
+// to read or change, and is not made.
+func (o *docsStore) with(ctx context.Context, do func(database) error) error {
+	db, err := openRecords(ctx, databaseOr(o.database), o.data)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(db), db.Close())
+}
+
+// making is with for what may be the first to keep something.
+func (o *docsStore) making(ctx context.Context, do func(database) error) error {
 	at := databaseOr(o.database)
 	if at == "" {
 		if err := os.MkdirAll(o.data, 0o700); err != nil {
@@ -48,8 +58,7 @@ func (o *docsStore) with(ctx context.Context, do func(database) error) (err erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return do(db)
+	return errors.Join(do(db), db.Close())
 }
 
 // known says what to do about a base that is not there.

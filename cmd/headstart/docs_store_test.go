@@ -40,7 +40,7 @@ func object[T any](t *testing.T, text string) T {
 
 func TestDocsPushAndSearch(t *testing.T) {
 	t.Parallel()
-	data := t.TempDir()
+	data := taughtData(t, nil)
 	dir := pages(t, "tarifas.md", "# Tarifas\n\n## Revisión\n\nLa revisión anual cuesta 60 euros.", "horarios.md", "# Horarios\n\nAbrimos los sábados.", "foto.jpg", "x")
 	if out := docs(t, data, "docs", "list"); !strings.Contains(out, "docs push DIR --base NAME") {
 		t.Fatalf("an empty store: %s", out)

@@ -217,7 +217,7 @@ func (k *killing) checkStore(victims []victim) {
 	if left, err := os.ReadDir(filepath.Join(k.data, "spool")); err != nil || len(left) > 0 {
 		t.Fatalf("spools left: %v, %v", left, err)
 	}
-	book, db, err := openBook(t.Context(), "", k.data, zap.NewNop())
+	book, db, err := openBook(t.Context(), "", k.data, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"headstart/turn"
 	"headstart/worker/calllog"
@@ -33,19 +32,19 @@ func logCommand() *cobra.Command {
 			if api != "" {
 				return logElsewhere(cmd, elsewhere{api, os.Getenv("HEADSTART_API_KEY")}, args, after, follow, asJSON)
 			}
-			book, db, err := openBook(cmd.Context(), databaseOr(at), data, zap.NewNop())
+			db, err := openRecords(cmd.Context(), databaseOr(at), data)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, book.Close(), db.Close()) }()
+			defer func() { err = errors.Join(err, db.Close()) }()
 			out := cmd.OutOrStdout()
 			if len(args) == 0 {
 				return listCalls(cmd.Context(), out, db, asJSON)
 			}
 			if _, err := db.Call(cmd.Context(), calllog.DefaultOrg, args[0]); errors.Is(err, calllog.ErrUnknownCall) && !follow {
-				return fmt.Errorf("no call %s in %s; headstart log lists the last ones", args[0], data)
+				return fmt.Errorf("no call %s in %s; headstart log lists the last ones", args[0], firstOf(maskURL(databaseOr(at)), data))
 			}
-			return printLog(cmd.Context(), out, book, args[0], after, follow, writerOf(asJSON))
+			return printLog(cmd.Context(), out, calllog.NewReader(db), args[0], after, follow, writerOf(asJSON))
 		},
 	}
 	f := cmd.Flags()
@@ -61,9 +60,9 @@ func logCommand() *cobra.Command {
 // pageSize is how many entries are read at a time.
 const pageSize = 500
 
-func printLog(ctx context.Context, out io.Writer, book *calllog.Book, call string, after int64, follow bool, write writer) error {
+func printLog(ctx context.Context, out io.Writer, logs *calllog.Reader, call string, after int64, follow bool, write writer) error {
 	if follow {
-		for entry, err := range book.Follow(ctx, call, after) {
+		for entry, err := range logs.Follow(ctx, call, after) {
 			if err != nil {
 				if errors.Is(err, context.Canceled) {
 					return nil // the reader has seen enough
@@ -77,7 +76,7 @@ func printLog(ctx context.Context, out io.Writer, book *calllog.Book, call strin
 		return nil
 	}
 	for {
-		page, err := book.Read(ctx, call, after, pageSize)
+		page, err := logs.Read(ctx, call, after, pageSize)
 		if err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}

@@ -150,7 +150,7 @@ func TestStartSaysWhichToCheck(t *testing.T) {
 }
 
 func TestLogListsAndPrints(t *testing.T) {
-	data := t.TempDir()
+	data := taughtData(t, nil)
 	out, err := command(t, "log", "--data", data)
 	if err != nil || !strings.Contains(out, "no calls yet") {
 		t.Fatalf("an empty log: %q, %v", out, err)

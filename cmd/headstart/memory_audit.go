@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"headstart/memory"
 	"headstart/worker/calllog"
@@ -64,10 +63,7 @@ func (o *memoryAudit) run(cmd *cobra.Command) (err error) {
 	if o.org == "" {
 		return usageError{errors.New("--org is empty: name the org whose contacts are read, or leave it out for " + calllog.DefaultOrg)}
 	}
-	if err := recordsIn(databaseOr(o.database), o.data); err != nil {
-		return err
-	}
-	db, err := openDatabase(ctx, databaseOr(o.database), o.data, zap.NewNop())
+	db, err := openRecords(ctx, databaseOr(o.database), o.data)
 	if err != nil {
 		return err
 	}

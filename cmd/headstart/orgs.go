@@ -90,7 +90,7 @@ its number of facts an org remembers nothing new, and what it holds is still rec
 			if chunks == "" && facts == "" {
 				return usageError{errors.New("nothing to set: --knowledge-chunks N, --memory-facts N, or both; none lifts a limit")}
 			}
-			return o.with(cmd.Context(), func(db database) error {
+			return o.making(cmd.Context(), func(db database) error {
 				q, err := db.Quota(cmd.Context(), args[0])
 				if err != nil {
 					return err

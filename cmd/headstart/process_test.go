@@ -21,7 +21,7 @@ import (
 // writeCallLog leaves a whole call in a data folder.
 func writeCallLog(t *testing.T, data, call string) {
 	t.Helper()
-	book, db, err := openBook(t.Context(), "", data, zap.NewNop())
+	book, db, err := openBook(t.Context(), "", data, nil, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

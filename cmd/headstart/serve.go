@@ -65,7 +65,7 @@ func openServer(ctx context.Context, s settings, agents []worker.Agent, early bo
 }
 
 func (srv *server) openLogs(ctx context.Context, agents []worker.Agent) error {
-	book, db, err := openRememberingBook(ctx, srv.settings.database, srv.settings.data, remembering(agents), srv.log)
+	book, db, err := openBook(ctx, srv.settings.database, srv.settings.data, remembering(agents), srv.log)
 	srv.book, srv.db = book, db
 	if err != nil {
 		return err
@@ -86,28 +86,28 @@ func (srv *server) openLogs(ctx context.Context, agents []worker.Agent) error {
 	return nil
 }
 
-// openBook opens the logs of a data folder, for writing or reading, and the
-// database behind them.
-func openBook(ctx context.Context, at, data string, log *zap.Logger) (*calllog.Book, database, error) {
-	return openRememberingBook(ctx, at, data, nil, log)
-}
-
-// openRememberingBook is openBook for who recovers logs: those of agents that
-// remember wait for that.
-func openRememberingBook(ctx context.Context, at, data string, remembers func(agent string) bool, log *zap.Logger) (*calllog.Book, database, error) {
-	spool := filepath.Join(data, "spool")
-	if err := os.MkdirAll(spool, 0o700); err != nil {
+// openBook opens the logs of a data folder, and the database behind them; it makes
+// what is not there.
+func openBook(ctx context.Context, at, data string, remembers func(agent string) bool, log *zap.Logger) (*calllog.Book, database, error) {
+	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("make data folder: %w", err)
 	}
 	db, err := openDatabase(ctx, at, data, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	book, err := calllog.Open(calllog.Config{Dir: spool, Remembers: remembers}, db, log)
+	book, err := openSpools(data, db, remembers, log)
+	return book, db, err
+}
+
+// openSpools opens the logs of a data folder. When they are recovered, those of agents
+// that remember wait for that.
+func openSpools(data string, db database, remembers func(agent string) bool, log *zap.Logger) (*calllog.Book, error) {
+	book, err := calllog.Open(calllog.Config{Dir: filepath.Join(data, "spool"), Remembers: remembers}, db, log)
 	if err != nil {
-		return nil, db, fmt.Errorf("open logs: %w", err)
+		return nil, fmt.Errorf("open logs: %w", err)
 	}
-	return book, db, nil
+	return book, nil
 }
 
 func (srv *server) openWorker(ctx context.Context, agents []worker.Agent, early bool) error {

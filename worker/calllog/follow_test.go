@@ -147,7 +147,7 @@ func TestFollowAnothersLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &calllogtest.Store{}
 		writer := openBook(t, calllog.Config{Dir: t.TempDir()}, store, zap.NewNop())
-		reader := openBook(t, calllog.Config{Dir: t.TempDir()}, store, zap.NewNop())
+		reader := calllog.NewReader(store)
 		end := runBook(t, writer)
 		var got []turn.Entry
 		var group sync.WaitGroup
