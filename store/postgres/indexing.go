@@ -62,6 +62,7 @@ func (db *DB) indexAll(ctx context.Context, above int, told func(knowledge.Base,
 	if err != nil {
 		return false // who asks the database for more will say so
 	}
+	swept := db.sweep(ctx) == nil
 	done := true
 	for _, b := range waiting {
 		began := time.Now()
@@ -72,7 +73,14 @@ func (db *DB) indexAll(ctx context.Context, above int, told func(knowledge.Base,
 		done = done && err == nil
 		told(b, time.Since(began), err)
 	}
-	return done
+	return done && swept
+}
+
+// sweep drops what killed processes left of their indexing.
+func (db *DB) sweep(ctx context.Context) error {
+	ctx, cancel := db.within(ctx)
+	defer cancel()
+	return sweep(ctx, db.pool)
 }
 
 func (db *DB) unindexed(ctx context.Context, above int) ([]knowledge.Base, error) {

@@ -60,13 +60,20 @@ func (db *DB) Index(ctx context.Context, org, name string) error {
 // indexing gives a connection to who alone indexes the base: another process that
 // does so is waited for. The connection's end would free the lock as well.
 func (db *DB) indexing(ctx context.Context, b base, do func(*pgx.Conn) error) error {
-	return db.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, $2)`, indexLock, int32(b.number)); err != nil {
+	began := false
+	err := db.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1, $2)`, indexLock, lockOf(b.number)); err != nil {
 			return fmt.Errorf("wait for others: %w", err)
 		}
 		defer unlock(ctx, conn.Conn(), b)
+		_ = sweep(ctx, conn) // what it cannot drop is in nobody's way but the disk's
+		began = true
 		return do(conn.Conn())
 	})
+	if began && err != nil {
+		db.dropFresh(ctx, b)
+	}
+	return err
 }
 
 // indexLock is the first half of the advisory locks of those who index.
@@ -75,7 +82,7 @@ const indexLock = 0x4ead57
 func unlock(ctx context.Context, conn *pgx.Conn, b base) {
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer cancel()
-	if _, err := conn.Exec(brief, `SELECT pg_advisory_unlock($1, $2)`, indexLock, int32(b.number)); err != nil {
+	if _, err := conn.Exec(brief, `SELECT pg_advisory_unlock($1, $2)`, indexLock, lockOf(b.number)); err != nil {
 		_ = conn.Close(brief)
 	}
 }
@@ -99,7 +106,7 @@ func index(ctx context.Context, conn *pgx.Conn, org, name string) error {
 // held still, takes in what has changed meanwhile and puts the table in its place. It
 // fails with knowledge.ErrUnstaged while a text has no vector of what it shall be.
 func build(ctx context.Context, conn *pgx.Conn, b, next base) (after base, err error) {
-	fresh := b.table() + "_new"
+	fresh := b.fresh()
 	if _, err := conn.Exec(ctx, `DROP TABLE IF EXISTS `+fresh); err != nil {
 		return base{}, fmt.Errorf("drop what an earlier try left: %w", err)
 	}

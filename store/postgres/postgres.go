@@ -11,8 +11,9 @@
 // that met it, after a bounded time, and the next operation connects anew. One
 // that Migrate has not brought up to date is ErrOlder, one that a newer program
 // changed is ErrNewer. Text that PostgreSQL cannot hold (NUL, invalid UTF-8) is
-// cleaned and keeps nothing else out. Without pg_textsearch words are ranked by
-// ts_rank_cd instead of BM25, and Status says so.
+// cleaned and keeps nothing else out. The table of an indexing that was killed is
+// dropped by the next that indexes, or by a worker that starts. Without
+// pg_textsearch words are ranked by ts_rank_cd instead of BM25, and Status says so.
 package postgres
 
 import (
