@@ -131,6 +131,7 @@ func TestMouthRefillsByTheHalf(t *testing.T) {
 			t.Fatalf("a frame behind 200ms was taken after %v, want 100ms", got)
 		}
 		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
 		if diff := cmp.Diff(11, tape.counted()["speech"]); diff != "" {
 			t.Fatalf("frames of speech without a gap (-want +got):\n%s", diff)
 		}
