@@ -6,6 +6,7 @@ import (
 
 	"github.com/livekit/protocol/livekit"
 	lksdk "github.com/livekit/server-sdk-go/v2"
+	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
 	"go.uber.org/zap"
 
@@ -108,15 +109,16 @@ func NewListener() (Listener, error) {
 	if err != nil {
 		return Listener{}, err
 	}
-	l := &listener{room: &Room{log: zap.NewNop(), decoder: audio.NewDecoder, heard: make(chan []int16, heardFrames)}}
+	l := &listener{room: &Room{log: zap.NewNop(), decoder: audio.NewDecoder, heard: make(chan []int16, heardFrames)}, tick: time.NewTimer(time.Hour)}
 	l.ear = audio.NewEar(l.give)
 	l.ear.Track(decoder)
 	return Listener{l}, nil
 }
 
 // Packet hears a packet, and takes what is then there to read.
-func (l Listener) Packet(at time.Duration, ssrc uint32, seq uint16, rtp uint32, payload []byte) ([][]int16, error) {
-	if err := l.l.packet(packet{at: at, ssrc: ssrc, seq: seq, rtp: rtp, payload: payload}); err != nil {
+func (l Listener) Packet(at time.Duration, ssrc uint32, seq uint16, rtpTime uint32, payload []byte) ([][]int16, error) {
+	header := rtp.Header{SSRC: ssrc, SequenceNumber: seq, Timestamp: rtpTime}
+	if err := l.l.packet(0, at, &rtp.Packet{Header: header, Payload: payload}); err != nil {
 		return nil, err
 	}
 	var frames [][]int16

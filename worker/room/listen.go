@@ -2,8 +2,10 @@ package room
 
 import (
 	"context"
+	"sync"
 	"time"
 
+	"github.com/pion/rtp"
 	"github.com/pion/webrtc/v4"
 	"go.uber.org/zap"
 
@@ -12,19 +14,6 @@ import (
 	"headstart/worker/room/recording"
 )
 
-// packet is one RTP packet as it came in.
-type packet struct {
-	reader  int
-	at      time.Duration
-	ssrc    uint32
-	seq     uint16
-	rtp     uint32
-	payload []byte
-}
-
-// waiting is how many packets wait for the ear: five seconds of them.
-const waiting = 256
-
 // heardTrack is a track to hear, from the loop.
 type heardTrack struct {
 	track     *webrtc.TrackRemote
@@ -32,26 +21,28 @@ type heardTrack struct {
 	announced bool // a recording belongs to it
 }
 
-// listener owns the ear, the reader of the track that is heard, and what comes
-// before the track. Its loop alone reads and writes it.
+// listener owns the ear and what comes before the track. The reader of the track gives
+// the ear its packets itself: each hand-off wakes a thread. The loop does the rest.
 type listener struct {
-	room    *Room
-	beside  func(func() error) // runs what ends with the listener
-	begin   time.Time
-	packets chan packet
-	ear     *audio.Ear
-	before  before
-	tick    *time.Timer
+	room   *Room
+	beside func(func() error) // runs what ends with the listener
+	begin  time.Time
+	tick   *time.Timer // when the ear is to be told that time has passed
 
+	// The loop's own.
 	current *webrtc.TrackRemote
-	reader  int    // of the current track
-	ssrc    uint32 // of its last packet
-	begun   bool   // there was one
+
+	lock   sync.Mutex // guards what follows
+	ear    *audio.Ear
+	before before
+	reader int    // of the current track
+	ssrc   uint32 // of its last packet
+	begun  bool   // there was one
 }
 
 // listen hears until ctx ends.
 func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
-	l := &listener{room: r, beside: beside, begin: time.Now(), packets: make(chan packet, waiting)}
+	l := &listener{room: r, beside: beside, begin: time.Now()}
 	l.ear = audio.NewEar(l.give)
 	defer func() { line.StopReading(l.current) }()
 	l.tick = time.NewTimer(audio.Frame)
@@ -63,9 +54,6 @@ func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		r.tally(l.ear.Heard())
-		r.count.overflow.Store(l.before.dropped)
-		r.count.stale.Store(l.before.stale)
 	}
 }
 
@@ -73,37 +61,48 @@ func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
 // fast as their reader takes them.
 func (l *listener) next(ctx context.Context) error {
 	var out chan []int16
-	first := l.before.first()
+	first := l.first()
 	if first != nil {
 		out = l.room.heard
 	}
 	select {
 	case <-ctx.Done():
 	case out <- first:
-		l.before.next()
+		l.gone(first)
 	case track := <-l.room.tracks:
 		return l.track(track)
 	case rec := <-l.room.recordings:
 		l.recorded(rec)
-	case p := <-l.packets:
-		if err := l.packet(p); err != nil {
-			return err
-		}
-		l.pass()
 	case <-l.tick.C:
 		l.pass()
 	}
 	return nil
 }
 
-// pass lets time pass. While packets come in order nothing but them wakes the listener.
-func (l *listener) pass() {
-	now, again := time.Since(l.begin), audio.Frame
-	l.before.tick(now)
-	if len(l.packets) == 0 { // what has come is heard before anything is filled in
-		again = l.ear.Tick(now)
+// first is the frame that waits to be heard before what is heard now.
+func (l *listener) first() []int16 {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.before.first()
+}
+
+// gone takes the frame that was heard away, unless it has given way already.
+func (l *listener) gone(frame []int16) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if first := l.before.first(); first != nil && &first[0] == &frame[0] {
+		l.before.next()
 	}
-	l.tick.Reset(again)
+}
+
+// pass lets time pass. While packets come in order nothing wakes the listener.
+func (l *listener) pass() {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	now := time.Since(l.begin)
+	l.before.tick(now)
+	l.tick.Reset(l.ear.Tick(now))
+	l.tally()
 }
 
 // track lets the track before go and hears another.
@@ -113,30 +112,61 @@ func (l *listener) track(t heardTrack) error {
 		return err
 	}
 	line.StopReading(l.current)
-	l.current, l.reader, l.begun = t.track, l.reader+1, false
+	l.current = t.track
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.reader++
+	l.begun = false
 	l.ear.Track(decoder)
 	l.before.hear(time.Since(l.begin), t.id, t.announced)
 	number := l.reader
-	l.beside(func() error { l.room.read(t.track, number, l.begin, l.packets); return nil })
+	l.beside(func() error { return l.read(t.track, number) })
 	return nil
+}
+
+// read reads a track until its end, which StopReading brings about at once.
+func (l *listener) read(track *webrtc.TrackRemote, reader int) error {
+	for {
+		p, _, err := track.ReadRTP()
+		if err != nil {
+			return nil
+		}
+		if err := l.packet(reader, time.Since(l.begin), p); err != nil {
+			return err
+		}
+	}
 }
 
 // packet hears a packet of the current track. One from another source has
 // another sequence and clock.
-func (l *listener) packet(p packet) error {
-	if p.reader != l.reader {
+func (l *listener) packet(reader int, at time.Duration, p *rtp.Packet) error {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if reader != l.reader {
 		return nil
 	}
-	if l.begun && p.ssrc != l.ssrc {
+	if l.begun && p.SSRC != l.ssrc {
 		decoder, err := l.room.decoder()
 		if err != nil {
 			return err
 		}
 		l.ear.Track(decoder)
 	}
-	l.begun, l.ssrc = true, p.ssrc
-	l.ear.Packet(p.at, p.seq, p.rtp, p.payload)
+	l.begun, l.ssrc = true, p.SSRC
+	l.ear.Packet(at, p.SequenceNumber, p.Timestamp, p.Payload)
+	l.tick.Reset(l.again(at))
+	l.tally()
 	return nil
+}
+
+// again is how soon after a packet the loop has something to do: at once when a
+// recording was waited for long enough, for what came meanwhile is to be heard.
+func (l *listener) again(at time.Duration) time.Duration {
+	waited := l.before.waiting
+	if l.before.tick(at); waited && !l.before.waiting {
+		return 0
+	}
+	return l.ear.Again(at)
 }
 
 // recorded hears what was said before the track.
@@ -148,28 +178,15 @@ func (l *listener) recorded(rec recorded) {
 		pcm = nil // nothing is waited for any more
 	}
 	l.room.log.Debug("recording", zap.Duration("length", audio.Duration(int64(len(pcm)), audio.HeardRate)))
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	l.before.recorded(time.Since(l.begin), rec.Attributes[attrRecordedTrack], pcm)
 }
 
-// give hands a frame on, behind what comes before it.
+// give hands a frame on, behind what comes before it. The lock is held.
 func (l *listener) give(frame []int16) {
 	if !l.before.frame(frame) {
 		l.room.give(frame)
-	}
-}
-
-// read reads a track until its end, which StopReading brings about at once.
-func (r *Room) read(track *webrtc.TrackRemote, reader int, begin time.Time, packets chan<- packet) {
-	for {
-		p, _, err := track.ReadRTP()
-		if err != nil {
-			return
-		}
-		select {
-		case packets <- packet{reader: reader, at: time.Since(begin), ssrc: p.SSRC, seq: p.SequenceNumber, rtp: p.Timestamp, payload: p.Payload}:
-		default:
-			r.count.dropped.Add(1)
-		}
 	}
 }
 
@@ -189,8 +206,9 @@ func (r *Room) give(frame []int16) {
 	}
 }
 
-func (r *Room) tally(h audio.Heard) {
-	c := &r.count
+// tally tells the room what the ear has done.
+func (l *listener) tally() {
+	c, h := &l.room.count, l.ear.Heard()
 	c.heard.Store(h.Frames)
 	c.lost.Store(h.Lost)
 	c.concealed.Store(h.Concealed)
@@ -199,4 +217,6 @@ func (r *Room) tally(h audio.Heard) {
 	c.late.Store(h.Late)
 	c.reordered.Store(h.Reordered)
 	c.undecoded.Store(h.Broken)
+	c.overflow.Store(l.before.dropped)
+	c.stale.Store(l.before.stale)
 }

@@ -21,9 +21,8 @@ const (
 	longestGap = 10 * HeardRate
 	// quiet is the RMS under which a frame may be dropped unheard.
 	quiet = 100
-	// lull is how long after a packet time passes by itself: its frame, and what the
-	// packet after it may be late. Whoever ticks sleeps through while packets come.
-	lull = Frame * 3 / 2
+	// burst is how long the packets of a burst take to be heard.
+	burst = 5 * time.Millisecond
 	// rtpPerSample is how many ticks of RTP's clock one heard sample lasts.
 	rtpPerSample = SaidRate / HeardRate
 )
@@ -56,7 +55,6 @@ type Ear struct {
 	plain   bool // no clock, and no waiting
 	decoder Decoder
 	now     time.Duration // of the last call
-	last    time.Duration // when the last packet came
 
 	order    order
 	lateness lateness
@@ -108,7 +106,7 @@ func (e *Ear) Heard() Heard { return e.heard }
 // Packet hears one packet: its arrival, sequence number, RTP time and payload,
 // which the ear keeps until it is its turn.
 func (e *Ear) Packet(at time.Duration, seq uint16, rtp uint32, payload []byte) {
-	e.now, e.last = at, at
+	e.now = at
 	s := slot{seq: seq, rtp: rtp, payload: payload}
 	if e.plain {
 		e.play(s)
@@ -250,25 +248,42 @@ func (e *Ear) conceal(next []byte, length int) int {
 }
 
 // Tick tells the ear that time has passed. It gives up what is overdue, fills
-// with silence what was not sent, and tells how soon it is to be called again: each
-// 20 ms, 30 ms after a packet where none is missing, and when one that is missing
-// is given up. Call it after each packet, too.
+// with silence what was not sent, and tells how soon it is to be called again, as
+// Again does.
 func (e *Ear) Tick(at time.Duration) (again time.Duration) {
 	e.now = at
+	if e.begun && !e.plain {
+		e.settleAt(at)
+	}
+	return e.Again(at)
+}
+
+// Again tells how soon after a call Tick is to be called: when the samples will have
+// fallen behind if no packet comes, and when a packet that is missing is given up. Where
+// they have fallen behind it is 5 ms, in which the rest of a burst is heard: what has
+// come is heard before anything is filled in.
+func (e *Ear) Again(at time.Duration) time.Duration {
 	if !e.begun || e.plain {
 		return Frame
 	}
-	e.settleAt(at)
 	if e.order.count > 0 {
-		return min(e.deadline()-at, Frame) // drained: it lies ahead
+		return max(min(e.deadline()-at, Frame), 0)
 	}
-	return max(e.last+lull-at, Frame)
+	if behind := e.behind(at); behind <= slack {
+		return slack + time.Millisecond - behind
+	}
+	return burst
+}
+
+// behind is how far the samples lag the clock of the network as it is.
+func (e *Ear) behind(at time.Duration) time.Duration {
+	return at - e.begin - Duration(e.emitted, HeardRate) - e.lateness.more()
 }
 
 // settleAt comes back to the clock.
 func (e *Ear) settleAt(at time.Duration) {
 	e.drain()
-	behind := at - e.begin - Duration(e.emitted, HeardRate) - e.lateness.more()
+	behind := e.behind(at)
 	if behind <= slack {
 		return
 	}

@@ -110,7 +110,7 @@ func newHeardAt() *heardAt {
 
 // run lets packets arrive, and time pass in between, as the ear asks for it.
 func (h *heardAt) run(arrived []flight, until time.Duration) {
-	for tick := time.Duration(0); tick <= until; {
+	for tick := time.Duration(0); tick <= until || len(arrived) > 0; {
 		if len(arrived) > 0 && arrived[0].at <= tick {
 			f := arrived[0]
 			arrived = arrived[1:]
@@ -118,22 +118,23 @@ func (h *heardAt) run(arrived []flight, until time.Duration) {
 				h.begun = f.at
 			}
 			h.ear.Packet(f.at, f.seq, f.rtp, f.payload)
-			tick = f.at + h.pass(f.at)
+			h.measure(f.at)
+			tick = f.at + h.ear.Again(f.at)
 			continue
 		}
-		tick += h.pass(tick)
+		h.now = tick
+		again := h.ear.Tick(tick)
+		h.measure(tick)
+		tick += again
 	}
 }
 
-// pass lets time pass, and measures how far the samples are from the clock.
-func (h *heardAt) pass(at time.Duration) time.Duration {
-	h.now = at
-	again := h.ear.Tick(at)
+// measure notes how far the samples are from the clock.
+func (h *heardAt) measure(at time.Duration) {
 	if h.begun >= 0 {
 		lag := at - h.begun - audio.Duration(int64(h.frames)*audio.HeardFrame, audio.HeardRate)
 		h.behind, h.ahead = max(h.behind, lag), max(h.ahead, -lag)
 	}
-	return again
 }
 
 func TestTenBadMinutes(t *testing.T) {
