@@ -1,6 +1,6 @@
 // Package provider owns what is alike in every provider that answers a request,
-// a model's or a voice's: how long its next piece may take, and why an answer
-// is not whole. It asks nobody, decides nothing and knows nothing of turns.
+// a model's or a voice's: how it is connected to, how long its next piece may take,
+// and why an answer is not whole. It asks nobody, decides nothing and knows nothing of turns.
 package provider
 
 import (

@@ -1,6 +1,7 @@
 package vad
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -65,18 +66,10 @@ func negative(what string, d time.Duration) error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.SpeechAbove == 0 {
-		c.SpeechAbove = defaultSpeechAbove
-	}
-	if c.SilenceBelow == 0 {
-		c.SilenceBelow = defaultSilenceBelow
-	}
-	if c.SpeechAfter == 0 {
-		c.SpeechAfter = defaultSpeechAfter
-	}
-	if c.SilenceAfter == 0 {
-		c.SilenceAfter = defaultSilenceAfter
-	}
+	c.SpeechAbove = cmp.Or(c.SpeechAbove, defaultSpeechAbove)
+	c.SilenceBelow = cmp.Or(c.SilenceBelow, defaultSilenceBelow)
+	c.SpeechAfter = cmp.Or(c.SpeechAfter, defaultSpeechAfter)
+	c.SilenceAfter = cmp.Or(c.SilenceAfter, defaultSilenceAfter)
 	return c
 }
 

@@ -14,6 +14,7 @@ reading that fails later is passed over.
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,12 +56,8 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Every == 0 {
-		c.Every = defaultEvery
-	}
-	if c.Samples == 0 {
-		c.Samples = defaultSamples
-	}
+	c.Every = cmp.Or(c.Every, defaultEvery)
+	c.Samples = cmp.Or(c.Samples, defaultSamples)
 	return c
 }
 

@@ -6,6 +6,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,12 +93,12 @@ func New(cfg Config, log *zap.Logger) (*Model, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure openai model: %w", err)
 	}
-	cfg.BaseURL = orElse(cfg.BaseURL, DefaultBaseURL)
-	cfg.Connect = orElse(cfg.Connect, DefaultConnect)
-	cfg.First = orElse(cfg.First, DefaultFirst)
-	cfg.Between = orElse(cfg.Between, DefaultBetween)
+	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
+	cfg.Connect = cmp.Or(cfg.Connect, DefaultConnect)
+	cfg.First = cmp.Or(cfg.First, DefaultFirst)
+	cfg.Between = cmp.Or(cfg.Between, DefaultBetween)
 	if cfg.Transport == nil {
-		cfg.Transport = newTransport()
+		cfg.Transport = provider.NewTransport(cfg.Connect)
 	}
 	cfg.Transport = reusing{cfg.Transport}
 	// The service alone, not the SDK's client: a client reads the environment.
@@ -134,14 +135,6 @@ func (m *Model) Reply(ctx context.Context, req llm.Request, emit func(string)) (
 	m.log.Debug("model answered", zap.Duration("took", time.Since(began)), zap.String("finish", result.Finish),
 		zap.Int("letters", a.letters), zap.Int("tool_calls", len(result.ToolCalls)), zap.Error(err))
 	return result, err
-}
-
-func orElse[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 func options(cfg Config) []option.RequestOption {

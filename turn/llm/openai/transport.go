@@ -3,24 +3,9 @@ package openai
 import (
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 	"time"
 )
-
-// newTransport pings a quiet HTTP/2 connection, so that one which died in
-// silence is left before a caller has to wait on it.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: DefaultConnect, KeepAlive: 15 * time.Second}).DialContext,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 64,
-		IdleConnTimeout:     90 * time.Second,
-		TLSHandshakeTimeout: DefaultConnect,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second},
-	}
-}
 
 // reusing lets a connection be used again after a streamed answer. The SDK
 // closes the body at "[DONE]", a few bytes before its end, and HTTP/1.1 then

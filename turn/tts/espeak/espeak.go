@@ -7,6 +7,7 @@ package espeak
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -91,21 +92,11 @@ func New(cfg Config, log *zap.Logger) (*Voice, error) {
 }
 
 func withDefaults(cfg Config) Config {
-	if cfg.Program == "" {
-		cfg.Program = DefaultProgram
-	}
-	if cfg.Voice == "" {
-		cfg.Voice = DefaultVoice
-	}
-	if cfg.Speed == 0 {
-		cfg.Speed = DefaultSpeed
-	}
-	if cfg.First == 0 {
-		cfg.First = DefaultFirst
-	}
-	if cfg.Between == 0 {
-		cfg.Between = DefaultBetween
-	}
+	cfg.Program = cmp.Or(cfg.Program, DefaultProgram)
+	cfg.Voice = cmp.Or(cfg.Voice, DefaultVoice)
+	cfg.Speed = cmp.Or(cfg.Speed, DefaultSpeed)
+	cfg.First = cmp.Or(cfg.First, DefaultFirst)
+	cfg.Between = cmp.Or(cfg.Between, DefaultBetween)
 	return cfg
 }
 

@@ -6,10 +6,10 @@
 package speech
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"headstart/turn/crew"
+	"headstart/turn/provider"
 	"headstart/turn/tts"
 )
 
@@ -96,13 +97,13 @@ func New(cfg Config, log *zap.Logger) (*Voice, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure voice: %w", err)
 	}
-	cfg.BaseURL = strings.TrimRight(orElse(cfg.BaseURL, DefaultBaseURL), "/")
-	cfg.Rate = orElse(cfg.Rate, DefaultRate)
-	cfg.Connect = orElse(cfg.Connect, DefaultConnect)
-	cfg.First = orElse(cfg.First, DefaultFirst)
-	cfg.Between = orElse(cfg.Between, DefaultBetween)
+	cfg.BaseURL = strings.TrimRight(cmp.Or(cfg.BaseURL, DefaultBaseURL), "/")
+	cfg.Rate = cmp.Or(cfg.Rate, DefaultRate)
+	cfg.Connect = cmp.Or(cfg.Connect, DefaultConnect)
+	cfg.First = cmp.Or(cfg.First, DefaultFirst)
+	cfg.Between = cmp.Or(cfg.Between, DefaultBetween)
 	if cfg.Transport == nil {
-		cfg.Transport = newTransport()
+		cfg.Transport = provider.NewTransport(cfg.Connect)
 	}
 	return &Voice{cfg: cfg, log: log.Named("voice"), client: &http.Client{Transport: cfg.Transport}}, nil
 }
@@ -243,26 +244,4 @@ func cut(runes []rune, most int) int {
 		}
 	}
 	return most
-}
-
-func orElse[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
-// newTransport pings a quiet HTTP/2 connection, so that one which died in
-// silence is left before a caller has to wait on it.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: DefaultConnect, KeepAlive: 15 * time.Second}).DialContext,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 64,
-		IdleConnTimeout:     90 * time.Second,
-		TLSHandshakeTimeout: DefaultConnect,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 2 * time.Second},
-	}
 }
