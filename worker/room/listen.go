@@ -45,7 +45,7 @@ func (r *Room) listen(ctx context.Context, beside func(func() error)) error {
 	l := &listener{room: r, beside: beside, begin: time.Now()}
 	l.ear = audio.NewEar(l.give)
 	defer func() { line.StopReading(l.current) }()
-	l.tick = time.NewTimer(audio.Frame)
+	l.tick = time.NewTimer(audio.Idle)
 	defer l.tick.Stop()
 	for {
 		if err := l.next(ctx); err != nil {
@@ -95,13 +95,14 @@ func (l *listener) gone(frame []int16) {
 	}
 }
 
-// pass lets time pass. While packets come in order nothing wakes the listener.
+// pass lets time pass. While packets come in order, and before any, nothing wakes the listener.
 func (l *listener) pass() {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	now := time.Since(l.begin)
 	l.before.tick(now)
-	l.tick.Reset(l.ear.Tick(now))
+	l.ear.Tick(now)
+	l.tick.Reset(l.again(now))
 	l.tally()
 }
 
@@ -118,7 +119,9 @@ func (l *listener) track(t heardTrack) error {
 	l.reader++
 	l.begun = false
 	l.ear.Track(decoder)
-	l.before.hear(time.Since(l.begin), t.id, t.announced)
+	now := time.Since(l.begin)
+	l.before.hear(now, t.id, t.announced)
+	l.tick.Reset(l.again(now))
 	number := l.reader
 	l.beside(func() error { return l.read(t.track, number) })
 	return nil
@@ -159,14 +162,14 @@ func (l *listener) packet(reader int, at time.Duration, p *rtp.Packet) error {
 	return nil
 }
 
-// again is how soon after a packet the loop has something to do: at once when a
-// recording was waited for long enough, for what came meanwhile is to be heard.
+// again is how soon the loop has something to do, unless a packet comes before: the
+// lock is held.
 func (l *listener) again(at time.Duration) time.Duration {
-	waited := l.before.waiting
-	if l.before.tick(at); waited && !l.before.waiting {
-		return 0
+	again := l.ear.Again(at)
+	if l.before.waiting {
+		again = min(again, l.before.until-at)
 	}
-	return l.ear.Again(at)
+	return max(again, 0)
 }
 
 // recorded hears what was said before the track.

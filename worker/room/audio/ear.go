@@ -48,8 +48,8 @@ type Heard struct {
 // on an even network and 180 ms on the worst. A late burst is heard whole; the
 // ear comes back to the clock in the next quiet.
 //
-// It has no clock: every call says when it is, on any clock that never goes
-// back. Not safe for concurrent use.
+// It has no clock: every call says when it is, on any clock that never goes back, and
+// whoever hears it calls Tick when Again says so. Not safe for concurrent use.
 type Ear struct {
 	out     func([]int16)
 	plain   bool // no clock, and no waiting
@@ -247,24 +247,25 @@ func (e *Ear) conceal(next []byte, length int) int {
 	return n
 }
 
-// Tick tells the ear that time has passed. It gives up what is overdue, fills
-// with silence what was not sent, and tells how soon it is to be called again, as
-// Again does.
-func (e *Ear) Tick(at time.Duration) (again time.Duration) {
+// Tick tells the ear that time has passed. It gives up what is overdue, and fills with
+// silence what was not sent. Again tells when it is to be called.
+func (e *Ear) Tick(at time.Duration) {
 	e.now = at
 	if e.begun && !e.plain {
 		e.settleAt(at)
 	}
-	return e.Again(at)
 }
+
+// Idle is how soon an ear is to be told of the time that has no use for it: whenever.
+const Idle = time.Hour
 
 // Again tells how soon after a call Tick is to be called: when the samples will have
 // fallen behind if no packet comes, and when a packet that is missing is given up. Where
 // they have fallen behind it is 5 ms, in which the rest of a burst is heard: what has
-// come is heard before anything is filled in.
+// come is heard before anything is filled in. Before the first packet it is Idle.
 func (e *Ear) Again(at time.Duration) time.Duration {
 	if !e.begun || e.plain {
-		return Frame
+		return Idle
 	}
 	if e.order.count > 0 {
 		return max(min(e.deadline()-at, Frame), 0)

@@ -191,3 +191,38 @@ func FuzzEar(f *testing.F) {
 		}
 	})
 }
+
+// TestEarAsksForTimeWhenItMatters: before the first packet never, between even packets
+// when sound would be missing, and while it is missing each two frames.
+func TestEarAsksForTimeWhenItMatters(t *testing.T) {
+	t.Parallel()
+	l, stream := newListener(t), packets(t, 440, 5)
+	if got := l.ear.Again(time.Second); got != audio.Idle {
+		t.Fatalf("before the first packet: again in %v", got)
+	}
+	for i := range 3 {
+		l.send(stream, i, slot(i))
+		if got, want := l.ear.Again(slot(i)), 81*time.Millisecond; got != want { // its own 20, 60 that it may lag, and 1
+			t.Fatalf("after packet %d: again in %v, want %v", i, got, want)
+		}
+	}
+	l.send(stream, 4, slot(4)) // the fourth is missing: one frame is waited for it
+	if got := l.ear.Again(slot(4)); got != audio.Frame {
+		t.Fatalf("while a packet is missing: again in %v", got)
+	}
+	l.ear.Tick(slot(5))
+	if frames := l.ear.Heard().Frames; frames != 5 {
+		t.Fatalf("%d frames when it was given up", frames)
+	}
+	late := slot(5) + 61*time.Millisecond
+	if got := l.ear.Again(slot(5)); got != 61*time.Millisecond {
+		t.Fatalf("after the gap: again in %v", got)
+	}
+	l.ear.Tick(late)
+	if h := l.ear.Heard(); h.Silence != 2 || l.ear.Again(late) != 2*audio.Frame {
+		t.Fatalf("%d frames of silence, again in %v", h.Silence, l.ear.Again(late))
+	}
+	if got := l.ear.Again(late + 2*audio.Frame); got != 5*time.Millisecond {
+		t.Fatalf("behind, in a burst: again in %v", got)
+	}
+}

@@ -123,9 +123,9 @@ func (h *heardAt) run(arrived []flight, until time.Duration) {
 			continue
 		}
 		h.now = tick
-		again := h.ear.Tick(tick)
+		h.ear.Tick(tick)
 		h.measure(tick)
-		tick += again
+		tick += h.ear.Again(tick)
 	}
 }
 
