@@ -1,21 +1,20 @@
 package devserver
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
+
+	"headstart/worker/child"
 )
 
 const (
 	progressEvery = 5 * time.Second
-	maxLine       = 64 << 10        // a longer line is cut
 	killWait      = 5 * time.Second // for the compilers that a cancelled build leaves
 )
 
@@ -38,7 +37,7 @@ func build(ctx context.Context, cfg Config, src source, target string) error {
 }
 
 func compile(ctx context.Context, cfg Config, src source, out string) error {
-	began, lines := time.Now(), newLines(20, nil)
+	began, lines := time.Now(), child.NewLines(20, nil)
 	cmd := buildCommand(ctx, src, out, lines)
 	cfg.progress("building %s %s from %s: about two minutes the first time", serverName, src.version, src.folder)
 	if err := cmd.Start(); err != nil {
@@ -53,9 +52,9 @@ func compile(ctx context.Context, cfg Config, src source, out string) error {
 		case err := <-done:
 			return buildResult(ctx, cfg, err, lines, time.Since(began))
 		case <-tick.C:
-			count, last := lines.last()
+			count, last := lines.Last()
 			cfg.progress("building %s %s: %d packages, %s, now %s",
-				serverName, src.version, count, time.Since(began).Round(time.Second), last)
+				serverName, src.version, count, time.Since(began).Round(time.Second), cmp.Or(last, "at the start"))
 		}
 	}
 }
@@ -63,7 +62,7 @@ func compile(ctx context.Context, cfg Config, src source, out string) error {
 // buildCommand leaves out -trimpath: one set of flags everywhere, or the whole
 // build cache is made anew. Without cgo the server needs no C compiler; on
 // macOS one of its modules has no build without it.
-func buildCommand(ctx context.Context, src source, out string, lines *lines) *exec.Cmd {
+func buildCommand(ctx context.Context, src source, out string, lines *child.Lines) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-buildvcs=false",
 		"-ldflags=-s -w", "-o", out, serverPackage)
 	cmd.Dir = src.folder
@@ -76,69 +75,13 @@ func buildCommand(ctx context.Context, src source, out string, lines *lines) *ex
 	return cmd
 }
 
-func buildResult(ctx context.Context, cfg Config, err error, lines *lines, took time.Duration) error {
+func buildResult(ctx context.Context, cfg Config, err error, lines *child.Lines, took time.Duration) error {
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return fmt.Errorf("build livekit server, stopped after %s: %w", took.Round(time.Second), cause)
 	}
 	if err != nil {
-		return fmt.Errorf("build livekit server: %w\n%s", err, lines.tail())
+		return fmt.Errorf("build livekit server: %w\n%s", err, lines)
 	}
 	cfg.progress("built %s in %s", serverName, took.Round(time.Second))
 	return nil
-}
-
-// lines keeps the last lines written to it and passes everything on.
-type lines struct {
-	mu      sync.Mutex // guards all below: the child's pipe writes, others read
-	keep    int
-	kept    [][]byte
-	count   int
-	partial []byte
-	onward  io.Writer // may be nil
-}
-
-func newLines(keep int, onward io.Writer) *lines {
-	return &lines{keep: keep, onward: onward}
-}
-
-// Write implements io.Writer. What onward refuses is lost: the child's pipe
-// must drain, or the child stalls.
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.onward != nil {
-		_, _ = l.onward.Write(p)
-	}
-	l.partial = append(l.partial, p...)
-	for {
-		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
-		if !found && len(l.partial) < maxLine {
-			return len(p), nil
-		}
-		l.add(bytes.Clone(line))
-		l.partial = rest
-	}
-}
-
-func (l *lines) add(line []byte) {
-	l.count++
-	l.kept = append(l.kept, line)
-	if len(l.kept) > l.keep {
-		l.kept = l.kept[1:]
-	}
-}
-
-func (l *lines) last() (count int, line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.kept) == 0 {
-		return 0, "at the start"
-	}
-	return l.count, string(l.kept[len(l.kept)-1])
-}
-
-func (l *lines) tail() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(bytes.Join(append(l.kept[:len(l.kept):len(l.kept)], l.partial), []byte("\n")))
 }

@@ -11,15 +11,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
+
+	"headstart/worker/child"
 )
 
 const (
 	serverModule  = "github.com/livekit/livekit-server"
 	serverPackage = serverModule + "/cmd/server"
 	serverName    = "livekit-server"
-
-	lockPoll = 200 * time.Millisecond
 )
 
 // Find returns the path of a LiveKit server: Config.Binary, or livekit-server
@@ -58,51 +57,12 @@ func findBuilt(ctx context.Context, cfg Config) (string, error) {
 		return "", err
 	}
 	target := filepath.Join(dir, src.name())
-	if isFile(target) {
-		return target, nil
-	}
-	if err := buildOnce(ctx, cfg, src, target); err != nil {
+	waiting := func() { cfg.progress("waiting for another process that builds %s", filepath.Base(target)) }
+	err = child.Once(ctx, target, isFile, waiting, func(ctx context.Context) error { return build(ctx, cfg, src, target) })
+	if err != nil {
 		return "", err
 	}
 	return target, nil
-}
-
-// buildOnce builds under the lock, unless whoever held it before has done so.
-func buildOnce(ctx context.Context, cfg Config, src source, target string) error {
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("make cache folder: %w", err)
-	}
-	unlock, err := waitLock(ctx, cfg, target+".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if isFile(target) {
-		return nil
-	}
-	return build(ctx, cfg, src, target)
-}
-
-func waitLock(ctx context.Context, cfg Config, path string) (unlock func(), err error) {
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for told := false; ; told = true {
-		unlock, held, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if !held {
-			return unlock, nil
-		}
-		if !told {
-			cfg.progress("waiting for another process that builds %s", filepath.Base(path))
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another build: %w", context.Cause(ctx))
-		}
-	}
 }
 
 // source is the nested module that the server is built from.

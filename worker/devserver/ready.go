@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"headstart/worker/child"
 )
 
 const (
@@ -17,47 +19,32 @@ const (
 	askWithin = 2 * time.Second
 )
 
-// waitReady returns when the server answers, with an error when it died or
-// startWithin went by.
-func (s *Server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startWithin,
-		fmt.Errorf("no answer at %s after %s", s.URL, startWithin))
-	defer cancel()
+// awaitReady returns when the server answers; one that does not is ended.
+func (s *Server) awaitReady(ctx context.Context) error {
 	client := &http.Client{Timeout: askWithin, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		if s.answers(ctx, client) {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-s.done:
-			return fmt.Errorf("livekit server ended (%v); its last lines:\n%s", s.err, s.lines.tail())
-		case <-ctx.Done():
-			return fmt.Errorf("wait for livekit server: %w; its last lines:\n%s", context.Cause(ctx), s.lines.tail())
-		}
-	}
+	return s.child.Await(ctx, child.Patience{Within: startWithin, Every: askEvery}, func(ctx context.Context) error { return s.answers(ctx, client) })
 }
 
 // answers asks for the list of rooms with the keys of this very server: the
 // port may have gone to another one, which would answer a plain GET as well.
-func (s *Server) answers(ctx context.Context, client *http.Client) bool {
+func (s *Server) answers(ctx context.Context, client *http.Client) error {
 	url := "http" + strings.TrimPrefix(s.URL, "ws") + "/twirp/livekit.RoomService/ListRooms"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
 	if err != nil {
-		return false
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+s.listToken(time.Now()))
 	resp, err := client.Do(req)
 	if err != nil {
-		return false
+		return err
 	}
 	defer resp.Body.Close()
-	_, err = io.Copy(io.Discard, resp.Body)
-	return err == nil && resp.StatusCode == http.StatusOK
+	if _, err = io.Copy(io.Discard, resp.Body); err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("it answered %s", resp.Status)
+	}
+	return err
 }
 
 // listToken is signed here, in ten lines, because only the worker's room and

@@ -3,23 +3,20 @@ package devserver
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"time"
+
+	"headstart/worker/child"
 )
 
 const (
-	startTries   = 3                // ports are free when chosen, not when bound
-	startWithin  = 20 * time.Second // measured: 10-50 ms; a busy machine is slower
-	politeWait   = 300 * time.Millisecond
-	forcedWait   = 3 * time.Second
-	killedWait   = 5 * time.Second
-	logLinesKept = 20
+	startWithin = 20 * time.Second // measured: 10-50 ms; a busy machine is slower
+	politeWait  = 300 * time.Millisecond
+	forcedWait  = 3 * time.Second
 )
 
 // Server is a LiveKit server that runs as a child of this process.
@@ -28,10 +25,7 @@ type Server struct {
 	APIKey    string
 	APISecret string
 
-	cmd   *exec.Cmd
-	lines *lines
-	done  chan struct{} // closed when the child has ended and was waited for
-	err   error         // how it ended; written before done closes, read after
+	child *child.Child
 }
 
 // Start finds a server, starts it on free loopback ports and returns when it
@@ -43,18 +37,11 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	var failures []error
-	for range startTries {
-		s, err := startOnce(ctx, cfg, binary)
-		if err == nil {
-			return s, nil
-		}
-		failures = append(failures, err)
-		if context.Cause(ctx) != nil {
-			break
-		}
+	s, err := child.Tries(ctx, func() (*Server, error) { return startOnce(ctx, cfg, binary) })
+	if err != nil {
+		return nil, fmt.Errorf("start livekit server: %w", err)
 	}
-	return nil, fmt.Errorf("start livekit server: %w", errors.Join(failures...))
+	return s, nil
 }
 
 func startOnce(ctx context.Context, cfg Config, binary string) (*Server, error) {
@@ -66,38 +53,15 @@ func startOnce(ctx context.Context, cfg Config, binary string) (*Server, error) 
 		URL:       fmt.Sprintf("ws://127.0.0.1:%d", port),
 		APIKey:    "dev" + rand.Text()[:8],
 		APISecret: rand.Text() + rand.Text(),
-		lines:     newLines(logLinesKept, cfg.Log),
-		done:      make(chan struct{}),
 	}
-	s.cmd = exec.Command(binary)
+	cmd := exec.Command(binary)
 	// Nothing is inherited: LIVEKIT_KEYS, NODE_IP or REDIS_HOST of this process
 	// would override the configuration.
-	s.cmd.Env = []string{"LIVEKIT_CONFIG=" + s.config(port, udp)}
-	s.cmd.Stdout, s.cmd.Stderr = s.lines, s.lines
-	s.cmd.WaitDelay = killWait
-	s.cmd.SysProcAttr = childAttributes()
-	started := make(chan error, 1)
-	go s.watch(started)
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("run %s: %w", binary, err)
+	cmd.Env = []string{"LIVEKIT_CONFIG=" + s.config(port, udp)}
+	if s.child, err = child.Start("livekit server", cmd, cfg.Log); err != nil {
+		return nil, err
 	}
-	if err := s.waitReady(ctx); err != nil {
-		return nil, errors.Join(err, s.kill())
-	}
-	return s, nil
-}
-
-// watch starts the child and waits for it on one thread, kept for the child's
-// whole life: Linux kills the child when that thread ends.
-func (s *Server) watch(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(s.done)
-	s.err = s.cmd.Start()
-	started <- s.err
-	if s.err == nil {
-		s.err = s.cmd.Wait()
-	}
+	return s, s.awaitReady(ctx)
 }
 
 // config binds loopback only. tcp_port must be 0: any other listens on every
@@ -126,62 +90,30 @@ func (s *Server) config(port, udp int) string {
 
 // freePorts returns a TCP and a UDP port that were free on loopback just now.
 func freePorts() (tcp, udp int, err error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, 0, fmt.Errorf("choose tcp port: %w", err)
+	if tcp, err = child.FreePort(); err != nil {
+		return 0, 0, err
 	}
-	defer l.Close()
 	p, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, 0, fmt.Errorf("choose udp port: %w", err)
 	}
 	defer p.Close()
-	return l.Addr().(*net.TCPAddr).Port, p.LocalAddr().(*net.UDPAddr).Port, nil
+	return tcp, p.LocalAddr().(*net.UDPAddr).Port, nil
 }
 
 // Done is closed when the server has ended, by Stop or by itself.
-func (s *Server) Done() <-chan struct{} { return s.done }
+func (s *Server) Done() <-chan struct{} { return s.child.Done() }
 
 // Pid is the process id of the server.
-func (s *Server) Pid() int { return s.cmd.Process.Pid }
+func (s *Server) Pid() int { return s.child.Pid() }
 
 // LastLines returns the last lines that the server wrote.
-func (s *Server) LastLines() string { return s.lines.tail() }
+func (s *Server) LastLines() string { return s.child.LastLines() }
 
 // Stop ends the server and waits until it is gone: asked first, then told, then
-// killed, within nine seconds in all. Stopping a server that has ended already
-// is no error.
+// killed. Stopping a server that has ended already is no error.
 func (s *Server) Stop() error {
 	// The server waits for its participants after the first signal and no
 	// longer after the second.
-	for _, wait := range []time.Duration{politeWait, forcedWait} {
-		if err := s.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			break // a system that has no signals
-		}
-		if s.endsWithin(wait) {
-			return nil
-		}
-	}
-	return s.kill()
-}
-
-func (s *Server) kill() error {
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill livekit server: %w", err)
-	}
-	if !s.endsWithin(killedWait) {
-		return fmt.Errorf("kill livekit server: still there after %s", killedWait)
-	}
-	return nil
-}
-
-func (s *Server) endsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-s.done:
-		return true
-	case <-timer.C:
-		return false
-	}
+	return s.child.End(child.Ask{Signal: os.Interrupt, Within: politeWait}, child.Ask{Signal: os.Interrupt, Within: forcedWait})
 }

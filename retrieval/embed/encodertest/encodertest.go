@@ -46,11 +46,11 @@ const Dim = 512
 
 // shared is the encoder of this test binary, alive while a test uses it.
 var shared struct {
-	mu     sync.Mutex // guards all below: tests start and end side by side
-	child  *child
-	before *cached
-	front  *httptest.Server
-	users  int
+	mu      sync.Mutex // guards all below: tests start and end side by side
+	encoder *encoder
+	before  *cached
+	front   *httptest.Server
+	users   int
 }
 
 // URL is the base URL of the encoder of this test binary, which answers from the
@@ -60,9 +60,9 @@ func URL(t testing.TB) string {
 	at := find(t)
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	if shared.child == nil {
-		shared.child = run(t, at, 0)
-		shared.before = &cached{folder: at.vectors, encoder: shared.child.url}
+	if shared.encoder == nil {
+		shared.encoder = run(t, at, 0)
+		shared.before = &cached{folder: at.vectors, encoder: shared.encoder.url}
 		shared.front = httptest.NewServer(shared.before)
 	}
 	shared.users++
@@ -82,8 +82,8 @@ func release() error {
 	}
 	shared.front.Close()
 	shared.before.client.CloseIdleConnections()
-	err := shared.child.stop()
-	shared.child, shared.before, shared.front = nil, nil, nil
+	err := shared.encoder.child.End()
+	shared.encoder, shared.before, shared.front = nil, nil, nil
 	return err
 }
 
@@ -91,13 +91,13 @@ func release() error {
 // answer and whose answers are kept nowhere.
 func Slow(t testing.TB, delay time.Duration) string {
 	t.Helper()
-	c := run(t, find(t), delay)
+	e := run(t, find(t), delay)
 	t.Cleanup(func() {
-		if err := c.stop(); err != nil {
+		if err := e.child.End(); err != nil {
 			t.Errorf("stop encoder: %v", err)
 		}
 	})
-	return c.url + "/v1"
+	return e.url + "/v1"
 }
 
 // Open is the encoder as the product asks it, but patient with questions too: it
@@ -135,15 +135,15 @@ func find(t testing.TB) installed {
 	return at
 }
 
-func run(t testing.TB, at installed, delay time.Duration) *child {
+func run(t testing.TB, at installed, delay time.Duration) *encoder {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), beginWithin)
 	defer cancel()
-	c, err := start(ctx, at, delay)
+	e, err := start(ctx, at, delay)
 	if err != nil {
 		t.Fatalf("start encoder: %v", err)
 	}
-	return c
+	return e
 }
 
 func missing(t testing.TB, err error) {

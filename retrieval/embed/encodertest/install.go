@@ -12,16 +12,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"headstart/worker/child"
 )
 
 // errMissing means that this machine lacks what the encoder runs on.
 var errMissing = errors.New("missing")
 
-const (
-	packageFile = "package.json"
-	endWithin   = 5 * time.Second // for what a cancelled npm leaves
-)
+const packageFile = "package.json"
 
 // installed is an encoder with the modules that it needs.
 type installed struct {
@@ -137,9 +135,8 @@ func fetch(ctx context.Context, files map[string][]byte, folder string, progress
 
 func npmInstall(ctx context.Context, folder string) error {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund")
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = folder, &out, &out, alone()
-	cmd.Cancel, cmd.WaitDelay = func() error { return killGroup(cmd.Process) }, endWithin
+	cmd := child.Bound(exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund"))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = folder, &out, &out
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("npm install: %w\n%s", errors.Join(err, context.Cause(ctx)), out.Bytes())
 	}

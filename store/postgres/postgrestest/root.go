@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"time"
+
+	"headstart/worker/child"
 )
 
 // errNoServer means that there is no PostgreSQL here and that none can be
@@ -25,8 +27,6 @@ const suiteName = "sid"
 // program is the server's path in the folder.
 const program = "usr/lib/postgresql/18/bin/postgres"
 
-const lockPoll = 200 * time.Millisecond
-
 // findRoot returns a folder that holds a whole small Debian with the server in
 // it, and fetches it first when it is not in the cache: about 120 MB, and a
 // minute. Finders at the same time fetch it once.
@@ -39,13 +39,7 @@ func findRoot(ctx context.Context, progress func(string)) (string, error) {
 		return "", fmt.Errorf("find cache folder: %w", err)
 	}
 	root := filepath.Join(cache, "headstart", "postgresql-18-"+suiteName+"-"+runtime.GOARCH)
-	if isServer(root) {
-		return root, nil
-	}
-	if _, err := exec.LookPath("mmdebstrap"); err != nil {
-		return "", fmt.Errorf("%w: install mmdebstrap", errNoServer)
-	}
-	return root, fetchOnce(ctx, root, progress)
+	return root, child.Once(ctx, root, isServer, func() {}, func(ctx context.Context) error { return fetch(ctx, root, progress) })
 }
 
 func isServer(root string) bool {
@@ -53,43 +47,12 @@ func isServer(root string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func fetchOnce(ctx context.Context, root string, progress func(string)) error {
-	if err := os.MkdirAll(filepath.Dir(root), 0o755); err != nil {
-		return fmt.Errorf("make cache folder: %w", err)
-	}
-	unlock, err := waitLock(ctx, root+".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if isServer(root) {
-		return nil // by who held the lock before
-	}
-	return fetch(ctx, root, progress)
-}
-
-func waitLock(ctx context.Context, path string) (unlock func(), err error) {
-	tick := time.NewTicker(lockPoll)
-	defer tick.Stop()
-	for {
-		unlock, held, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		if !held {
-			return unlock, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another process that fetches PostgreSQL: %w", context.Cause(ctx))
-		}
-	}
-}
-
 // fetch unpacks the packages beside the folder and renames the whole, so that
 // half of a server is never found.
 func fetch(ctx context.Context, root string, progress func(string)) error {
+	if _, err := exec.LookPath("mmdebstrap"); err != nil {
+		return fmt.Errorf("%w: install mmdebstrap", errNoServer)
+	}
 	progress("fetching " + packages + " from Debian " + suiteName + ": about a minute the first time")
 	began, half := time.Now(), root+".half"
 	if err := errors.Join(os.RemoveAll(half), os.RemoveAll(root)); err != nil {

@@ -1,42 +1,36 @@
 package postgrestest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"headstart/worker/child"
 )
 
 const (
-	startTries  = 3                // a port is free when chosen, not when bound
 	startWithin = 30 * time.Second // measured: under a second; a busy machine is slower
 	askEvery    = 20 * time.Millisecond
 	stopWithin  = 20 * time.Second
-	keptOutput  = 8 << 10
 	// leftover is how old the data of a test must be to be of a dead one.
 	leftover = 24 * time.Hour
 )
 
 // server is a PostgreSQL that runs as a child of this process.
 type server struct {
-	url  string
-	data string // its folder, seen from outside
-	cmd  *exec.Cmd
-	out  *tail
-	done chan struct{} // closed when the child has ended and was waited for
-	err  error         // how it ended; written before done closes, read after
+	url   string
+	data  string // its folder, seen from outside
+	child *child.Child
 }
 
 // run makes a fresh cluster in the folder, starts it, and returns when it answers.
@@ -54,18 +48,11 @@ func run(ctx context.Context, root string) (*server, error) {
 	if err := initialise(ctx, root, data, user, password); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(data))
 	}
-	var failures []error
-	for range startTries {
-		s, err := startOnce(ctx, root, data, user, password)
-		if err == nil {
-			return s, nil
-		}
-		failures = append(failures, err)
-		if ctx.Err() != nil {
-			break
-		}
+	s, err := child.Tries(ctx, func() (*server, error) { return startOnce(ctx, root, data, user, password) })
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(data))
 	}
-	return nil, errors.Join(errors.Join(failures...), os.RemoveAll(data))
+	return s, nil
 }
 
 // sweep removes the data of tests that were killed; what fails stays for the next.
@@ -93,7 +80,7 @@ func initialise(ctx context.Context, root, data string, user account, password s
 		"--username=postgres", "--auth=scram-sha-256", "--pwfile="+within+"/password", "--no-sync", "--no-instructions",
 		"--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US")
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment(), inside(root, user)
-	out := &tail{}
+	out := child.NewLines(20, nil)
 	cmd.Stdout, cmd.Stderr = out, out
 	runtime.LockOSThread() // the child dies with its thread
 	defer runtime.UnlockOSThread()
@@ -107,27 +94,17 @@ func initialise(ctx context.Context, root, data string, user account, password s
 func environment() []string { return []string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"} }
 
 func startOnce(ctx context.Context, root, data string, user account, password string) (*server, error) {
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{
-		url:  fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres?sslmode=disable", password, port),
-		data: data, out: &tail{}, done: make(chan struct{}),
+	s := &server{url: fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres?sslmode=disable", password, port), data: data}
+	cmd := exec.Command(path.Join("/", program), settings(path.Join("/tmp", filepath.Base(data), "data"), port)...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", environment(), inside(root, user)
+	if s.child, err = child.Start("postgres", cmd, nil); err != nil {
+		return nil, fmt.Errorf("in %s: %w", root, err)
 	}
-	s.cmd = exec.Command(path.Join("/", program), settings(path.Join("/tmp", filepath.Base(data), "data"), port)...)
-	s.cmd.Dir, s.cmd.Env, s.cmd.SysProcAttr = "/", environment(), inside(root, user)
-	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
-	s.cmd.WaitDelay = stopWithin
-	started := make(chan error, 1)
-	go s.watch(started)
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("run %s in %s: %w", program, root, err)
-	}
-	if err := s.waitReady(ctx); err != nil {
-		return nil, errors.Join(err, s.end())
-	}
-	return s, nil
+	return s, s.child.Await(ctx, child.Patience{Within: startWithin, Every: askEvery}, s.answers)
 }
 
 // settings: a chroot has no /dev/shm to share memory by, and data that lasts as
@@ -145,94 +122,19 @@ func settings(data string, port int) []string {
 	return args
 }
 
-func freePort() (int, error) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("choose port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// watch starts the child and waits for it on one thread, kept for the child's
-// whole life: Linux kills the child when that thread ends.
-func (s *server) watch(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(s.done)
-	s.err = s.cmd.Start()
-	started <- s.err
-	if s.err == nil {
-		s.err = s.cmd.Wait()
-	}
-}
-
-// waitReady asks with the password of this very server: the port may have gone
+// answers asks with the password of this very server: the port may have gone
 // to another.
-func (s *server) waitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startWithin, fmt.Errorf("no answer after %s", startWithin))
-	defer cancel()
-	tick := time.NewTicker(askEvery)
-	defer tick.Stop()
-	for {
-		conn, err := pgx.Connect(ctx, s.url)
-		if err == nil {
-			return conn.Close(ctx)
-		}
-		select {
-		case <-tick.C:
-		case <-s.done:
-			return fmt.Errorf("postgres ended (%v); its last lines:\n%s", s.err, s.out)
-		case <-ctx.Done():
-			return fmt.Errorf("wait for postgres: %w; its last lines:\n%s", context.Cause(ctx), s.out)
-		}
+func (s *server) answers(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return err
 	}
+	return conn.Close(ctx)
 }
 
-// stop ends the server and removes its data.
-func (s *server) stop() error { return errors.Join(s.end(), os.RemoveAll(s.data)) }
-
-// end asks for a fast shutdown, which disconnects whoever is left.
-func (s *server) end() error {
-	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGQUIT, os.Kill} {
-		if err := s.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("stop postgres: %w", err)
-		}
-		if s.endsWithin(stopWithin) {
-			return nil
-		}
-	}
-	return fmt.Errorf("stop postgres: still there after it was killed")
-}
-
-func (s *server) endsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-s.done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// tail keeps the end of what a child writes.
-type tail struct {
-	mu   sync.Mutex // guards all below: the child's pipe writes, others read
-	kept []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p...)
-	t.kept = t.kept[max(0, len(t.kept)-keptOutput):]
-	return len(p), nil
-}
-
-// String is what was kept.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(bytes.TrimSpace(t.kept))
+// stop ends the server, by a shutdown that disconnects whoever is left, and removes
+// its data.
+func (s *server) stop() error {
+	err := s.child.End(child.Ask{Signal: os.Interrupt, Within: stopWithin}, child.Ask{Signal: syscall.SIGQUIT, Within: stopWithin})
+	return errors.Join(err, os.RemoveAll(s.data))
 }

@@ -1,9 +1,9 @@
 //go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly)
 
-package devserver
+package child
 
-// tryLock locks nothing here: two finders at once may both build, which costs
-// time only, since each renames a whole file into place.
+// tryLock locks nothing here: two at once may both make it, which costs time only
+// where each renames the whole into place.
 func tryLock(string) (unlock func(), held bool, err error) {
 	return func() {}, false, nil
 }

@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package devserver
+package child
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // tryLock takes the lock on path, or says that another holds it. The kernel
 // frees it when its holder dies. The file itself stays: removing it would let
-// two finders hold two locks of one name.
+// two hold two locks of one name.
 func tryLock(path string) (unlock func(), held bool, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
