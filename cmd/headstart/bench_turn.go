@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,20 +89,35 @@ const turnsPerCall = 4
 
 // measureMode makes one call after the other until there are enough turns.
 func (t *theatre) measureMode(m bench.Mode, turns int) (measured []bench.Turn, err error) {
+	tell := turnsOn(t.cmd.ErrOrStderr(), m.Name(), turns)
 	err = t.withWorker(m, func(srv *server) error {
 		for len(measured) < turns {
-			call, err := t.measureCall(srv, m, min(turnsPerCall, turns-len(measured)), func(n int) {
-				fmt.Fprintf(t.cmd.ErrOrStderr(), "\r%s: turn %d of %d", m.Name(), len(measured)+n, turns)
-			})
+			call, err := t.measureCall(srv, m, min(turnsPerCall, turns-len(measured)), func(n int) { tell(len(measured) + n) })
 			if err != nil {
 				return err
 			}
 			measured = append(measured, call...)
 		}
-		fmt.Fprintln(t.cmd.ErrOrStderr())
 		return nil
 	})
 	return measured, err
+}
+
+// turnsOn tells how far a mode is: a line that rewrites itself on a terminal, one
+// line each ten turns and at the end elsewhere.
+func turnsOn(out io.Writer, mode string, turns int) func(done int) {
+	terminal := isTerminal(out)
+	return func(done int) {
+		line := fmt.Sprintf("%s: turn %d of %d", mode, done, turns)
+		switch {
+		case terminal && done < turns:
+			fmt.Fprint(out, "\r", line)
+		case terminal:
+			fmt.Fprint(out, "\r", line, "\n")
+		case done%10 == 0 || done == turns:
+			fmt.Fprintln(out, line)
+		}
+	}
 }
 
 // measureCall makes one call and joins what the caller saw with the log.
