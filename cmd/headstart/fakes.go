@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"headstart/turn/stt/deepgram/deepgramtest"
 	"headstart/turn/tts/aura/auratest"
 	"headstart/turn/tts/speech/speechtest"
+	"headstart/worker/port"
 )
 
 // fakeOptions are the flags of the fakes.
@@ -69,28 +69,9 @@ func serveFakes(cmd *cobra.Command, o fakeOptions) error {
 	return serveHTTP(cmd.Context(), listener, handler)
 }
 
-// closeWithin bounds the end of a server whose clients do not hang up.
-const closeWithin = 2 * time.Second
-
 // serveHTTP serves until ctx ends.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
-	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin) // ctx has ended: this is the closing
-	defer cancel()
-	if err := server.Shutdown(closing); err != nil {
-		_ = server.Close() // what did not end in time is cut off
-	}
-	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve: %w", err)
-	}
-	return nil
+	return port.Serve(ctx, listener, &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}, nil)
 }
 
 // newFakes joins the five servers into one handler.

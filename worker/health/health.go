@@ -28,13 +28,14 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"headstart/worker/port"
 )
 
 const (
 	headerWithin = 5 * time.Second
 	writeWithin  = 10 * time.Second
 	idleWithin   = time.Minute
-	endWithin    = 2 * time.Second
 )
 
 // Status is the state of the worker at one moment.
@@ -158,22 +159,8 @@ func (s *Server) Run(ctx context.Context) error {
 	checks.Go(func() { s.checks.run(checking) })
 	defer checks.Wait()
 	defer stopChecking()
-	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(s.listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve health: %w", err)
-	case <-ctx.Done():
+	if err := port.Serve(ctx, s.listener, s.http, stopChecking); err != nil {
+		return fmt.Errorf("answer for health: %w", err)
 	}
-	stopChecking()
-	// The requests that are being answered outlive ctx, for as long as it says.
-	ending, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), endWithin,
-		fmt.Errorf("requests lasted longer than %s", endWithin))
-	defer cancel()
-	if err := s.http.Shutdown(ending); err != nil {
-		s.log.Debug("requests cut", zap.Error(context.Cause(ending)))
-		_ = s.http.Close() // its error is that of connections which are cut
-	}
-	<-served
 	return nil
 }

@@ -54,12 +54,12 @@ import (
 
 	"headstart/turn"
 	"headstart/worker/calllog"
+	"headstart/worker/port"
 )
 
 const (
 	headerWithin = 5 * time.Second
 	idleWithin   = time.Minute
-	endWithin    = 2 * time.Second
 	// maxFollowers keeps a client that opens streams without end from taking
 	// the files that calls need.
 	maxFollowers = 256
@@ -197,23 +197,9 @@ func (s *Server) Run(ctx context.Context) error {
 	answering, end := context.WithCancelCause(context.WithoutCancel(ctx)) // streams are told why they end
 	defer end(nil)
 	s.http.BaseContext = func(net.Listener) context.Context { return answering }
-	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(s.listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("serve api: %w", err)
-	case <-ctx.Done():
-	}
-	end(errEnding)
-	// The requests that are being answered outlive ctx, for as long as it says.
-	closing, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), endWithin,
-		fmt.Errorf("requests lasted longer than %s", endWithin))
-	defer cancel()
-	if err := s.http.Shutdown(closing); err != nil {
-		s.log.Debug("requests cut", zap.Error(context.Cause(closing)))
-		_ = s.http.Close() // its error is that of connections which are cut
+	if err := port.Serve(ctx, s.listener, s.http, func() { end(errEnding) }); err != nil {
+		return fmt.Errorf("answer the api: %w", err)
 	}
 	s.sockets.Wait() // their own deadlines bound it
-	<-served
 	return nil
 }
