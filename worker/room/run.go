@@ -228,10 +228,11 @@ func (l *loop) hear(n subscribed) {
 	if !l.link.linked(n.participant.Identity()) || n.track.Kind() != webrtc.RTPCodecTypeAudio {
 		return
 	}
+	before := l.room.caller.Swap(&callerTrack{identity: n.participant.Identity(), track: n.publication.SID()}) // known when its first frame is heard
 	select {
 	case l.room.tracks <- heardTrack{track: n.track, id: n.publication.SID(), announced: announces(n.publication)}:
-		l.room.caller.Store(&callerTrack{identity: n.participant.Identity(), track: n.publication.SID()})
 	default:
+		l.room.caller.Store(before)
 		l.room.log.Warn("too many tracks at once", zap.String("track", n.publication.SID()))
 	}
 }
