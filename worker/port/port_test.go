@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,35 +16,14 @@ import (
 	"go.uber.org/goleak"
 
 	"headstart/worker/port"
+	"headstart/worker/port/porttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pipes is a listener whose one connection is in memory.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "port", Net: "pipe"} }
-
 // ask sends a request, and returns how its connection ended.
-func (p *pipes) ask(t *testing.T) <-chan string {
-	ours, theirs := net.Pipe()
-	p.conns <- theirs
+func ask(p *porttest.Pipes) <-chan string {
+	ours := p.Dial()
 	said := make(chan string, 1)
 	go func() {
 		_, _ = io.WriteString(ours, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -84,7 +62,7 @@ func TestServe(t *testing.T) {
 					}
 					_, _ = io.WriteString(w, "answered")
 				})}
-				p := newPipes()
+				p := porttest.Listen()
 				ctx, end := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() {
@@ -96,7 +74,7 @@ func TestServe(t *testing.T) {
 				}()
 				var said <-chan string
 				if c.lasts > 0 {
-					said = p.ask(t)
+					said = ask(p)
 				}
 				asked := time.Now()
 				end()
@@ -122,9 +100,9 @@ func TestServe(t *testing.T) {
 
 func TestServeALostPort(t *testing.T) {
 	t.Parallel()
-	p := newPipes()
+	p := porttest.Listen()
 	_ = p.Close()
-	if err := port.Serve(t.Context(), p, &http.Server{}, nil); !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), "port") {
+	if err := port.Serve(t.Context(), p, &http.Server{}, nil); !errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), p.Addr().String()) {
 		t.Fatalf("%v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	v1 "headstart/worker/api/v1"
 	"headstart/worker/calllog"
 	"headstart/worker/calllog/calllogtest"
+	"headstart/worker/port/porttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -105,31 +106,13 @@ func equal[V any](t *testing.T, what string, want, got V) {
 	}
 }
 
-// pipes is a listener whose connections are in memory, for synctest.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})} }
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "api", Net: "pipe"} }
+// pipes is where a desk is asked.
+type pipes struct{ *porttest.Pipes }
 
 // serve runs the API on pipes until the returned function ends it.
 func (d *desk) serve(cfg v1.Config) (*pipes, func()) {
 	d.t.Helper()
-	p := newPipes()
+	p := &pipes{porttest.Listen()}
 	server := v1.On(p, cfg, d.book, d.store)
 	ctx, cancel := context.WithCancel(d.t.Context())
 	ended := make(chan error, 1)
@@ -171,8 +154,7 @@ func (p *pipes) status(t *testing.T, path string) int {
 
 func (p *pipes) open(t *testing.T, path string, change ...func(*http.Request)) *reader {
 	t.Helper()
-	near, far := net.Pipe()
-	p.conns <- far
+	near := p.Dial()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1"+path, nil)
 	if err != nil {
 		t.Fatal(err)
